@@ -1,0 +1,3 @@
+module ghostbot
+
+go 1.26

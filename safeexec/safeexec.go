@@ -1,0 +1,190 @@
+// Package safeexec is the gate: the only place where a command becomes a
+// process. A command passes, in this order: parse, classify, ask a person when
+// it is RISKY, journal the intent, run without a shell under a supervisor, cap,
+// redact, truncate, redact again, journal the outcome.
+//
+// # Entries of the shell journal
+//
+//	proposed  everything that was decided before anybody was asked (type Proposal)
+//	decided   what a person (or nobody in time) answered (type Decided)
+//	intent    written in one atomic step with the approval's last check; the
+//	          process may start only after it is durable
+//	started   process id, start time, boot id and host of the process
+//	outcome   what came of it (type Result); denied and forbidden commands get one too
+//
+// The audit id of a command is the citation of its proposed entry. [Fold] turns
+// the entries back into one [Record] per command; [Shell.Continue] carries on
+// with a record that a crash left unfinished.
+//
+// # Who may do what
+//
+// Only [Shell.Parse] makes a Command that can run; the zero Command is
+// FORBIDDEN. The argument list that is classified is the one that is shown,
+// hashed, journaled and run. Anything but an explicit approval is a denial.
+package safeexec
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"ghostbot/safeexec/policy"
+)
+
+// Class is [policy.Class].
+type Class = policy.Class
+
+// The three classes.
+const (
+	Forbidden = policy.Forbidden
+	Risky     = policy.Risky
+	Safe      = policy.Safe
+)
+
+// Journal is where the gate writes. Append returns when the entry is durable,
+// with its number in the case and its hash.
+type Journal interface {
+	Append(ctx context.Context, kind string, body any) (n uint64, hash string, err error)
+}
+
+// Action is a person's answer. The zero value denies.
+type Action uint8
+
+const (
+	Deny Action = iota
+	Approve
+	Modify
+)
+
+// Decision is what the approver answers to a proposal.
+type Decision struct {
+	Action   Action
+	By       string    // who decided: a transport's user id, "" when nobody did
+	At       time.Time // when the decision was stored
+	UseBy    time.Time // Approve: the process must start before this time
+	Reason   string    // Deny: a person's words, or "expired", "stopped", "no approver"
+	Modified string    // Modify: the command text that replaces the proposal
+	Votes    []string  // everybody who approved
+}
+
+// Start asks the approver for the right to start one process.
+type Start struct {
+	Proposal Proposal
+	Risky    bool // then the stored proposal must be APPROVED, with this digest, before its use-by time
+	Entry    any  // body of the "intent" entry
+}
+
+// Approver carries proposals to people. Both methods block until they have an
+// answer or ctx ends; every error is a denial.
+type Approver interface {
+	// Ask stores p (the same id again is the same proposal), shows it and
+	// waits for the stored decision.
+	Ask(ctx context.Context, p Proposal) (Decision, error)
+	// Start makes the intent entry durable in one atomic step with: fence
+	// equal, journal unmoved, case not stopped, and for a RISKY command:
+	// proposal APPROVED, digest equal, before use-by; it sets STARTED. An error
+	// means that nothing may start.
+	Start(ctx context.Context, s Start) (n uint64, hash string, err error)
+	// Done marks a started proposal as finished, after its outcome entry.
+	Done(ctx context.Context, p Proposal, r Result) error
+}
+
+// Proposal is the body of a "proposed" entry and what an approver is shown.
+// Text fields are redacted before they get here.
+type Proposal struct {
+	AuditID    string        `json:"audit_id,omitempty"` // citation of the proposed entry; filled in after it is durable
+	ID         string        `json:"id,omitempty"`       // first 128 bits of the entry's hash, 32 hex digits; filled in after it is durable
+	SessionID  string        `json:"session_id"`
+	Argv       []string      `json:"argv"`
+	Display    string        `json:"command"` // the argument list, every argument quoted where needed, non-ASCII escaped
+	Program    string        `json:"program"` // absolute path that would run; "" when the program is not installed
+	Dir        string        `json:"dir"`
+	Identity   string        `json:"identity,omitempty"` // cloud account and subscription
+	Class      Class         `json:"classification"`
+	Tier       *int          `json:"tier"`
+	Rule       string        `json:"rule"`
+	Risk       string        `json:"risk"` // in words, for people
+	Env        string        `json:"environment"`
+	Reasoning  string        `json:"reasoning"`
+	Hypothesis string        `json:"hypothesis_id,omitempty"`
+	Target     string        `json:"target,omitempty"` // host, address or resource it touches, as far as known
+	Effect     string        `json:"effect,omitempty"` // what is expected to happen, in words
+	Timeout    time.Duration `json:"timeout_ns"`
+	Requester  string        `json:"requester"`          // who opened the case, or who edited the command
+	Policy     string        `json:"policy"`             // policy version
+	Expires    time.Time     `json:"expires"`            // zero for SAFE commands
+	Digest     string        `json:"digest"`             // SHA-256 over what will run, for whom and until when
+	Replaces   string        `json:"replaces,omitempty"` // audit id of the proposal that a person edited, or that is repeated
+	Repeat     bool          `json:"repeat,omitempty"`   // announced repeat after an unknown outcome
+	Turn       int           `json:"turn"`               // the brain's turn and
+	Index      int           `json:"index"`              // the move's place in it: how a resumed case finds its way
+}
+
+// Decided is the body of a "decided" entry.
+type Decided struct {
+	AuditID  string    `json:"audit_id"`
+	Decision string    `json:"decision"` // APPROVED, DENIED, MODIFIED, EXPIRED, CANCELLED, SUPERSEDED
+	By       string    `json:"by,omitempty"`
+	At       time.Time `json:"at"`
+	UseBy    time.Time `json:"use_by"`
+	Reason   string    `json:"reason,omitempty"`
+	Modified string    `json:"modified,omitempty"`
+	Votes    []string  `json:"votes,omitempty"`
+}
+
+// Result is what a command came to: the design's response fields, and the body
+// of an "outcome" entry.
+type Result struct {
+	AuditID        string          `json:"audit_id"`
+	Status         string          `json:"status"` // completed, denied, error
+	Classification Class           `json:"classification"`
+	Action         string          `json:"action"`  // auto_approved, user_approved, user_denied, user_modified, user_abandoned, blocked
+	Command        string          `json:"command"` // as proposed, redacted
+	Output         string          `json:"output"`  // stdout: redacted, truncated
+	Stderr         string          `json:"stderr"`
+	ExitCode       *int            `json:"exit_code"`
+	Signal         string          `json:"signal,omitempty"`
+	Error          string          `json:"error,omitempty"`  // timeout, forbidden_command, empty_command, redaction_failure, output_limit, outcome_unknown, cancelled, credential_in_command, superseded
+	Detail         string          `json:"detail,omitempty"` // one line for people about Error
+	DenialReason   string          `json:"denial_reason,omitempty"`
+	DecidedBy      string          `json:"decided_by,omitempty"`
+	Duration       float64         `json:"duration_seconds"`
+	Environment    string          `json:"environment"`
+	Metadata       json.RawMessage `json:"output_metadata,omitempty"`
+	Redactions     int             `json:"redactions_applied"`
+	Categories     []string        `json:"redaction_categories,omitempty"`
+	Artefacts      []Artefact      `json:"artefacts,omitempty"`
+}
+
+// Artefact is a file a command left behind.
+type Artefact struct {
+	Path   string `json:"path"`
+	Size   int64  `json:"size"`
+	SHA256 string `json:"sha256"`
+}
+
+// Request is one command that a brain, the orchestrator or a person wants run.
+type Request struct {
+	Command    string   // text; parsed by the gate
+	Argv       []string // instead of Command: an argument list (quoted and parsed all the same)
+	Reasoning  string
+	Hypothesis string
+	Requester  string
+	Target     string
+	Effect     string
+	Timeout    time.Duration // 0: the shell's default for the tool
+	Turn       int
+	Index      int
+	Replaces   string
+	Repeat     bool
+}
+
+// Entry is one entry of the shell journal as the gate reads it back.
+type Entry struct {
+	N    uint64
+	ID   string // citation
+	Kind string
+	Time time.Time
+	Hash string
+	Body json.RawMessage
+}

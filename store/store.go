@@ -1,0 +1,164 @@
+// Package store keeps ghostbot's durable state: versioned values, once-only
+// keys, leases with fences, and commits that apply all of their parts or none.
+//
+// # Scopes
+//
+// Every key lives in a scope. A scope is the session id of a case
+// ("ghost_20260314_104512") or [Deployment]. A commit touches one scope only, so
+// that a store can keep a scope together (a directory, a Redis hash slot).
+// [storetest.Run] is the conformance suite that every implementation passes.
+//
+// # What is atomic
+//
+// [DB.Commit] is the one step in which guards are checked and values and
+// journal lines become durable together. When it returns nil everything in it
+// survives a crash; when it returns a [GuardError] nothing of it happened. Any
+// other error means "unknown": read before repeating. Journal lines are opaque
+// here: the store checks only that each one continues its journal (Prev equals
+// the hash of the last line of that journal in this scope, or the very same
+// line is already there, which is success: a client repeats after a lost reply).
+//
+// # Fences
+//
+// Acquire increments the scope's fence. A commit that names a fence is refused
+// by the store itself when another holder has acquired the scope since, or when
+// the lease has expired. A commit without a fence (0) is how people write:
+// clicks and instructions are never fenced.
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+// Deployment is the scope of everything that belongs to no case.
+const Deployment = "deployment"
+
+// Key names one value. Scope is a session id or [Deployment]; Name is one or
+// more segments of [A-Za-z0-9._-], joined by '/', none of them "." or "..".
+type Key struct{ Scope, Name string }
+
+func (k Key) String() string { return k.Scope + ":" + k.Name }
+
+// Version identifies what a key holds. Compare for equality only. [Absent] is
+// the version of a key that holds nothing.
+type Version string
+
+// Absent is the version of a key that does not exist.
+const Absent Version = ""
+
+// Value is what a key held at one moment. Data is JSON.
+type Value struct {
+	Key     Key
+	Data    []byte
+	Version Version
+}
+
+// Errors that callers branch on.
+var (
+	ErrNotFound = errors.New("not found")
+	ErrConflict = errors.New("version conflict")  // Put: the key changed
+	ErrHeld     = errors.New("lease is held")     // Acquire: somebody else holds the scope
+	ErrFenced   = errors.New("lease was lost")    // Renew, Release, or a commit with an old fence
+	ErrBroken   = errors.New("store is unusable") // a write failed half way; this process may not act on the scope again
+)
+
+// Guard is one condition of a commit.
+type Guard struct {
+	Key     Key
+	Version Version   // must be the current version; Absent: the key must not exist
+	Before  time.Time // if set, Key is ignored: the store's clock must be before this time
+}
+
+// Write is one value to be stored; nil Data deletes the key.
+type Write struct {
+	Key  Key
+	Data []byte
+}
+
+// Line is one journal line of a commit: opaque bytes without the newline.
+type Line struct {
+	Journal    string // "shell", "tasks", "case"
+	N          uint64 // position in the case, for reading back in order
+	Prev, Hash string // chain position, compared for equality
+	Data       []byte
+}
+
+// Commit is an atomic step in one scope. Guards are checked first, then writes
+// and lines become durable together.
+type Commit struct {
+	Scope  string
+	Fence  uint64 // 0: not fenced
+	Guards []Guard
+	Writes []Write
+	Lines  []Line
+}
+
+// GuardError says which condition of a commit did not hold. Nothing happened.
+type GuardError struct {
+	Key Key    // zero when the condition was not about a key
+	Why string // "changed", "exists", "too late", "journal moved on", "fence"
+}
+
+func (e *GuardError) Error() string {
+	if e.Key == (Key{}) {
+		return "commit refused: " + e.Why
+	}
+	return fmt.Sprintf("commit refused: %s %s", e.Key, e.Why)
+}
+
+// Is reports a fence failure as [ErrFenced], everything else as [ErrConflict].
+func (e *GuardError) Is(target error) bool {
+	if e.Why == "fence" {
+		return target == ErrFenced
+	}
+	return target == ErrConflict
+}
+
+// Lease is the right to act on a scope until Expires (store's clock).
+type Lease struct {
+	Scope   string
+	Owner   string
+	Fence   uint64
+	Expires time.Time
+	TTL     time.Duration
+}
+
+// DB is durable state. All methods are safe for concurrent use and return as
+// soon as ctx ends.
+type DB interface {
+	// Get returns the value of k, or ErrNotFound.
+	Get(ctx context.Context, k Key) (Value, error)
+	// Put stores data if the current version is want; ErrConflict otherwise.
+	Put(ctx context.Context, k Key, data []byte, want Version) (Version, error)
+	// Once stores data if k does not exist. When it does, fresh is false and
+	// the value that won is returned.
+	Once(ctx context.Context, k Key, data []byte) (v Value, fresh bool, err error)
+	// Commit applies c, all or nothing.
+	Commit(ctx context.Context, c Commit) error
+	// List returns the values of scope whose names begin with prefix, sorted by
+	// name.
+	List(ctx context.Context, scope, prefix string) ([]Value, error)
+	// Scopes returns every scope that holds something, sorted.
+	Scopes(ctx context.Context) ([]string, error)
+	// Lines returns the lines of scope with N > after that the store still
+	// keeps, in order of N. A store may drop lines once they are safe elsewhere;
+	// it keeps at least those of the last commit.
+	Lines(ctx context.Context, scope string, after uint64) ([]Line, error)
+	// Watch returns a channel that receives after changes of scope. A hint:
+	// signals are merged, may be spurious, and may be missing when another
+	// process made the change. Polling is the truth. The channel closes when
+	// ctx ends.
+	Watch(ctx context.Context, scope string) <-chan struct{}
+	// Acquire takes the lease of scope for ttl, with a fence larger than every
+	// earlier one; ErrHeld while another owner holds it.
+	Acquire(ctx context.Context, scope, owner string, ttl time.Duration) (Lease, error)
+	// Renew extends l by its TTL; ErrFenced when it was lost.
+	Renew(ctx context.Context, l Lease) (Lease, error)
+	// Release gives l up; ErrFenced when it was lost.
+	Release(ctx context.Context, l Lease) error
+	// Now is the store's clock; guards and expiries are measured with it.
+	Now(ctx context.Context) (time.Time, error)
+}
