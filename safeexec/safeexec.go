@@ -188,3 +188,22 @@ type Entry struct {
 	Hash string
 	Body json.RawMessage
 }
+
+// Record is one command as its entries tell it.
+type Record struct {
+	Proposal Proposal
+	Decided  *Decided
+	Intent   bool
+	Started  *Started
+	Result   *Result // nil: unfinished
+	At       time.Time
+}
+
+// Started is the body of a "started" entry.
+type Started struct {
+	AuditID string `json:"audit_id"`
+	PID     int    `json:"pid"`
+	Ticks   uint64 `json:"start_ticks"` // field 22 of /proc/PID/stat
+	BootID  string `json:"boot_id"`
+	Host    string `json:"host"`
+}

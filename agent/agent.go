@@ -1,0 +1,331 @@
+// Package agent investigates one case: it keeps the hypotheses, the denial and
+// turn budgets and the closed set of moves, and runs the loop between a brain
+// and the gate.
+//
+// # A case is a fold
+//
+// The state of a case is a pure function of its journals: [Fold] applies the
+// entries in the order of their numbers and yields the [Case] and what the brain
+// has seen so far. The running loop applies each entry right after it became
+// durable, through the same function, so that a resumed case and one that never
+// stopped are the same value. The session file (ghost_session.json) is an index
+// over the journals, saved after every turn under the case's fence.
+//
+// # Entries of the case journal that the agent writes
+//
+//	opened      the symptom and who asked (type Opened); the first entry of a case
+//	turn        the brain's words and moves, before any of them is dispatched (type TurnEntry)
+//	hypothesis  one change of one hypothesis (type HypothesisEntry)
+//	observed    the result of a move that the gate does not journal itself (captures, refused moves)
+//	instruction a person's words from the thread (type Instruction)
+//	question    a durable question to people; answer: what came of it
+//	budget      the turn limit was reached or extended
+//	takeover    another process continues the case
+//	concluded   how it ended (type Conclusion)
+//
+// Commands are in the shell journal (package safeexec), captures in the task
+// journal. Kinds that are not known here are skipped, so that bot may write its
+// own (notices, message keys) beside them.
+package agent
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"ghostbot/safeexec"
+)
+
+// Entry is one entry of any journal of the case.
+type Entry struct {
+	N       uint64
+	ID      string // citation, as in ghost_20260314_104512_007
+	Journal string // shell, tasks, case
+	Kind    string
+	Time    time.Time
+	Hash    string
+	Fence   uint64
+	Body    json.RawMessage
+}
+
+// Opened is the first entry of a case.
+type Opened struct {
+	Symptom   string            `json:"symptom"`
+	Requester string            `json:"requester"`       // a transport's user id
+	Transport string            `json:"transport"`       // slack, term
+	Place     map[string]string `json:"place,omitempty"` // transport's address: channel, thread, team
+	Brain     string            `json:"brain"`           // name and version of the brain
+	Policy    string            `json:"policy"`          // policy version
+	MaxTurns  int               `json:"max_turns"`
+	Approvers []string          `json:"approvers"`
+	Delivery  string            `json:"delivery,omitempty"` // once-key of the delivery that opened it
+	Origin    string            `json:"origin,omitempty"`   // installation and machine
+}
+
+// State of a hypothesis. The zero value is ACTIVE.
+type State string
+
+// States of the design. DENIED_ONCE and DENIED_TWICE are active states that
+// show how many commands for the hypothesis were denied.
+const (
+	Active       State = "ACTIVE"
+	DeniedOnce   State = "DENIED_ONCE"
+	DeniedTwice  State = "DENIED_TWICE"
+	Confirmed    State = "CONFIRMED"
+	Refuted      State = "REFUTED"
+	Contradicted State = "CONTRADICTED"
+	Unverifiable State = "UNVERIFIABLE"
+)
+
+// Hypothesis is one falsifiable explanation.
+type Hypothesis struct {
+	ID               string        `json:"id"`
+	Description      string        `json:"description"`
+	State            State         `json:"state"`
+	DenialCount      int           `json:"denial_count"`
+	CreatedAt        time.Time     `json:"created_at"`
+	ResolvedAt       *time.Time    `json:"resolved_at"`
+	ResolvingAuditID string        `json:"resolving_audit_id,omitempty"`
+	Evidence         []string      `json:"evidence,omitempty"` // audit ids, for and against
+	Why              string        `json:"why,omitempty"`      // one sentence that the evidence carries
+	DenialEvents     []DenialEvent `json:"denial_events"`
+}
+
+// Open reports whether the hypothesis is still to be decided.
+func (h Hypothesis) Open() bool {
+	return h.State == Active || h.State == DeniedOnce || h.State == DeniedTwice || h.State == Contradicted
+}
+
+// DenialEvent is one command that a person (or the clock) refused.
+type DenialEvent struct {
+	Turn    int    `json:"turn"`
+	Command string `json:"command"`
+	Reason  string `json:"denial_reason"`
+	By      string `json:"by,omitempty"`
+	AuditID string `json:"audit_id"`
+}
+
+// Case is the state of one investigation: the session file's fields.
+type Case struct {
+	SessionID     string         `json:"session_id"`
+	CreatedAt     time.Time      `json:"created_at"`
+	ResumedFrom   *string        `json:"resumed_from"`
+	Model         string         `json:"model"`
+	AuditDir      string         `json:"audit_dir"`
+	Symptom       string         `json:"symptom"`
+	Requester     string         `json:"requester"`
+	TurnCount     int            `json:"turn_count"`
+	MaxTurns      int            `json:"max_turns"`
+	RCAReportPath *string        `json:"rca_report_path"`
+	Hypotheses    []Hypothesis   `json:"hypothesis_log"`
+	Denials       map[string]int `json:"denial_tracker"`
+	Consecutive   map[string]int `json:"consecutive_denial_counter"`
+	ActiveIDs     []string       `json:"active_hypothesis_ids"`
+	ActiveTasks   []string       `json:"active_task_ids"`
+	Conflicts     []Conflict     `json:"evidence_conflicts"`
+	IsResume      bool           `json:"is_resume"`
+	Conclusion    *Conclusion    `json:"conclusion,omitempty"`
+	LastN         uint64         `json:"last_n"` // entries folded so far
+	Origin        string         `json:"origin,omitempty"`
+	Opened        Opened         `json:"opened"`
+}
+
+// Conflict is two results that cannot both describe the network.
+type Conflict struct {
+	HypothesisID string   `json:"hypothesis_id"`
+	AuditIDs     []string `json:"conflicting_audit_ids"`
+	HigherSource string   `json:"higher_fidelity_source"`
+	Resolution   State    `json:"resolution"`
+	Description  string   `json:"description"`
+}
+
+// Move is what a brain may ask for: a closed sum, the declared tools are its
+// only members.
+type Move interface{ move() }
+
+// The moves. Every acting move names the hypothesis it serves.
+type (
+	// RunShell runs one command through the gate.
+	RunShell struct {
+		Command    string `json:"command"`
+		Reasoning  string `json:"reasoning"`
+		Hypothesis string `json:"hypothesis_id,omitempty"`
+		Target     string `json:"target,omitempty"`
+		Effect     string `json:"effect,omitempty"`
+	}
+	// CaptureTraffic starts a packet capture.
+	CaptureTraffic struct {
+		Target         string `json:"target"`
+		ResourceGroup  string `json:"resource_group"`
+		StorageAccount string `json:"storage_account"`
+		Duration       int    `json:"duration_seconds,omitempty"`
+		Context        string `json:"investigation_context,omitempty"`
+		AuthMode       string `json:"storage_auth_mode,omitempty"`
+		Hypothesis     string `json:"hypothesis_id,omitempty"`
+	}
+	// CheckTask, CancelTask and CleanupTask look after a capture.
+	CheckTask struct {
+		TaskID     string `json:"task_id"`
+		Hypothesis string `json:"hypothesis_id,omitempty"`
+	}
+	// CancelTask ends a capture early.
+	CancelTask struct {
+		TaskID     string `json:"task_id"`
+		Reason     string `json:"reason,omitempty"`
+		Hypothesis string `json:"hypothesis_id,omitempty"`
+	}
+	// CleanupTask removes what a capture left in the cloud.
+	CleanupTask struct {
+		TaskID     string `json:"task_id"`
+		Hypothesis string `json:"hypothesis_id,omitempty"`
+	}
+	// ManageHypotheses adds, decides or drops hypotheses.
+	ManageHypotheses struct {
+		Add    []Hypothesis       `json:"add,omitempty"`
+		Update []HypothesisUpdate `json:"update,omitempty"`
+		Remove []string           `json:"remove_ids,omitempty"`
+	}
+	// Complete ends the investigation.
+	Complete struct {
+		Confidence   string   `json:"confidence"` // high, medium, low
+		Summary      string   `json:"root_cause_summary"`
+		Verdict      string   `json:"verdict,omitempty"` // root_cause, no_fault, unverified
+		Causes       []Cause  `json:"causes,omitempty"`
+		Confirmed    []string `json:"confirmed_hypotheses,omitempty"`
+		Refuted      []string `json:"refuted_hypotheses,omitempty"`
+		Unverifiable []string `json:"unverifiable_hypotheses,omitempty"`
+		Contradicted []string `json:"contradicted_hypotheses,omitempty"`
+		Actions      []string `json:"recommended_actions,omitempty"`
+		Gaps         []string `json:"gaps,omitempty"` // what was wanted and not seen, in words
+	}
+	// Unknown is a move that the brain named and nobody declared; it becomes
+	// the observation "unknown_tool", never an action.
+	Unknown struct {
+		Tool  string `json:"tool"`
+		Error string `json:"error,omitempty"`
+	}
+)
+
+// HypothesisUpdate moves one hypothesis to a state, citing what decided it.
+type HypothesisUpdate struct {
+	ID       string   `json:"id"`
+	State    State    `json:"state"`
+	Evidence []string `json:"evidence,omitempty"` // audit ids
+	Why      string   `json:"why,omitempty"`
+}
+
+// Cause is one root cause with the evidence that shows it.
+type Cause struct {
+	Statement string   `json:"statement"`
+	Evidence  []string `json:"evidence"` // audit ids
+}
+
+func (RunShell) move()         {}
+func (CaptureTraffic) move()   {}
+func (CheckTask) move()        {}
+func (CancelTask) move()       {}
+func (CleanupTask) move()      {}
+func (ManageHypotheses) move() {}
+func (Complete) move()         {}
+func (Unknown) move()          {}
+
+// Turn is one answer of a brain. A turn with words and no moves hands the case
+// to the people in the thread.
+type Turn struct {
+	Text  string
+	Moves []Move
+}
+
+// Observation is what came of one move.
+type Observation struct {
+	Turn    int
+	Index   int
+	Move    Move
+	AuditID string           // citation of the entry that shows it
+	Shell   *safeexec.Result // RunShell
+	Data    json.RawMessage  // every other move: a JSON object
+	Meta    map[string]any   // denial_count, warnings, instructions of the design
+	Time    time.Time
+}
+
+// Instruction is what a person wrote in the thread.
+type Instruction struct {
+	By   string    `json:"by"`
+	Text string    `json:"text"`
+	At   time.Time `json:"at"`
+	ID   string    `json:"-"` // citation, filled in by Fold
+	Turn int       `json:"-"` // the turn after which it arrived
+}
+
+// View is what a brain sees: the case and everything observed so far, in order.
+type View struct {
+	Case         Case
+	Observations []Observation
+	Instructions []Instruction
+	Words        []string // the brain's own texts so far
+	TurnsLeft    int
+	Now          time.Time
+}
+
+// Brain proposes. It is called again after every turn; everything it may rely on
+// is in the view.
+type Brain interface {
+	Name() string
+	Next(ctx context.Context, v View) (Turn, error)
+}
+
+// Conclusion is how a case ended.
+type Conclusion struct {
+	Complete
+	EndedBy string    `json:"ended_by"` // brain, stopped, budget, brain_error
+	By      string    `json:"by,omitempty"`
+	At      time.Time `json:"at"`
+}
+
+// Question is a durable question to people. The first option is what silence
+// means when Expires passes.
+type Question struct {
+	ID      string    `json:"id"`
+	Kind    string    `json:"kind"` // continue, extend, outcome_unknown, tampered
+	Text    string    `json:"text"`
+	Options []Option  `json:"options"`
+	Free    bool      `json:"free"` // an instruction in the thread also answers it
+	Who     string    `json:"who"`  // approvers, anyone
+	Expires time.Time `json:"expires"`
+	AuditID string    `json:"audit_id,omitempty"` // what it is about
+}
+
+// Option is one answer that a person may press.
+type Option struct {
+	Key   string `json:"key"`
+	Label string `json:"label"`
+}
+
+// Answer is what came of a question.
+type Answer struct {
+	Key  string    `json:"key"` // an option's key, "instruction", or "expired"
+	By   string    `json:"by,omitempty"`
+	Text string    `json:"text,omitempty"`
+	At   time.Time `json:"at"`
+}
+
+// Journal is where the agent writes (case journal).
+type Journal interface {
+	Append(ctx context.Context, kind string, body any) (n uint64, hash string, err error)
+}
+
+// People carries words between the case and the people in the thread.
+type People interface {
+	// Drain moves what people wrote since the last call into the case journal
+	// (entries of kind instruction) and returns it. It does not wait.
+	Drain(ctx context.Context) ([]Instruction, error)
+	// Ask stores q, shows it and waits for an answer; the same id again is the
+	// same question. The question and answer entries are written by Ask.
+	Ask(ctx context.Context, q Question) (Answer, error)
+}
+
+// Gate is the part of safeexec.Shell that the agent calls.
+type Gate interface {
+	Run(ctx context.Context, r safeexec.Request) (safeexec.Result, error)
+	Continue(ctx context.Context, r safeexec.Record) (safeexec.Result, error)
+}
