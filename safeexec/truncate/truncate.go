@@ -140,7 +140,7 @@ func Hidden(n int) string {
 func hide(text string, m Metadata) (string, Metadata) {
 	m.TruncationApplied, m.TotalBytes, m.LinesShown = true, len(text), 0
 	for _, s := range []string{Hidden(len(text)), "[binary]"} {
-		if len(s) <= len(text) {
+		if len(s) <= utf8.RuneCountInString(text) {
 			return s, m
 		}
 	}
