@@ -18,11 +18,13 @@
 //	{"session_id":S,"journal":J,"n":N,"time":T,"fence":F,"kind":K,"body":B,"prev":P,"hash":H}
 //	{... ,"prev":P,"hash":H,"kid":I,"mac":M}
 //
-// T is RFC 3339 in UTC with nanoseconds. B is the writer's JSON, compacted.
+// T is RFC 3339 in UTC with nine digits of a second. B is the writer's JSON,
+// compacted; <, > and & are not escaped in it. A line has at most 16 MiB.
 // P is the hash of the line before it in the same journal, 64 zeros for the
 // first. H is the SHA-256 in lower-case hex of the line's bytes before
 // `,"hash":`. M, present when a key is configured, is the HMAC-SHA-256 of H's
-// 64 characters under the key named I.
+// 64 characters under the key named I. Every other way to write the same JSON is
+// refused, so that two readers cannot disagree about a line.
 //
 // N is one increasing number over all journals of the case, starting at 1,
 // without gaps: N+1 is written only when N is durable. Were gaps tolerated,
@@ -32,7 +34,7 @@
 //
 // The head of a case commits to all its journals: the SHA-256 over the line
 // "ghostbot-head-v1\n" followed by "{journal} {n} {hash}\n" for the last line of
-// each journal that has one, in the order of the journal names. 128 bits
+// each journal that has one, in alphabetical order of the journal names. 128 bits
 // (32 hex digits) are shown to people. A chain alone cannot show that its tail
 // was cut; comparing with a head that somebody noted does.
 //
@@ -40,16 +42,20 @@
 //
 // A line goes to the stream first (the store, which compares previous hash and
 // fence), then to the file, then fsync, and only then may the effect happen
-// that it announces. Any short write or fsync error closes the log for good: the
-// file is cut back to its last good end if that is possible, and every later
-// Append fails with [ErrClosed]. A later fsync that succeeds proves nothing.
+// that it announces. A refusal of the stream ([ErrRefused]) means that nothing
+// happened. Any other error of it, any short write and any fsync error closes
+// the log for good: the file is cut back to its last good end if that is
+// possible, and every later Append fails with [ErrClosed]. A later fsync that
+// succeeds proves nothing.
 //
 // # Opening
 //
 // Open verifies every chain before it appends. A torn last line (a crash in the
-// middle of a write) is moved aside to {file}.torn-{n}, never deleted, and a
-// "repair" entry in the case journal carries its length and SHA-256. Lines that
-// the stream has and a file lacks are appended to the file.
+// middle of a write: no newline, or zeros in it) is moved aside, never deleted,
+// and entry n of kind "repair" in the case journal (in the register, its own)
+// names it: {file}.torn-{n}, its length and its SHA-256. Between the two it is
+// called {file}.torn. Lines that the stream has and a file lacks are appended
+// to the file; lines that the stream lacks are offered to it again.
 package audit
 
 import (
