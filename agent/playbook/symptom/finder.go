@@ -1,0 +1,358 @@
+package symptom
+
+import (
+	"net/netip"
+	"regexp"
+	"slices"
+	"sort"
+	"strings"
+)
+
+// finder collects endpoints from a text. Every pattern blanks what it has read,
+// so that a later, looser pattern does not read it again.
+type finder struct {
+	text     string
+	masked   []byte
+	found    []found
+	targets  []Endpoint
+	resolver *Endpoint
+}
+
+// found is an endpoint with its place in the text.
+type found struct {
+	at, end  int
+	e        Endpoint
+	resolver bool // the text says that it is a DNS server
+	name     bool // the text says that it is a name to resolve
+	weak     bool // two words with a dot between them: a name only if nothing better is there
+}
+
+func newFinder(text string) *finder { return &finder{text: text, masked: []byte(text)} }
+
+func (f *finder) mask(from, to int) {
+	for i := from; i < to; i++ {
+		if f.masked[i] != '\n' {
+			f.masked[i] = 0
+		}
+	}
+}
+
+// add keeps an endpoint and blanks its text.
+func (f *finder) add(from, to int, e Endpoint, ok bool) *found {
+	f.mask(from, to)
+	if !ok {
+		return &found{}
+	}
+	f.found = append(f.found, found{at: from, end: to, e: e})
+	return &f.found[len(f.found)-1]
+}
+
+// each calls do with the places of every match in what is not blanked yet.
+func (f *finder) each(re *regexp.Regexp, do func(m []int)) {
+	for _, m := range re.FindAllSubmatchIndex(f.masked, 64) {
+		do(m)
+	}
+}
+
+func (f *finder) group(m []int, i int) string {
+	if m[2*i] < 0 {
+		return ""
+	}
+	return f.text[m[2*i]:m[2*i+1]]
+}
+
+// run applies the patterns from the most to the least certain.
+func (f *finder) run(aboutNames bool) {
+	f.each(notTheTarget, func(m []int) { f.mask(m[0], m[1]) })
+	f.urls()
+	f.lookups()
+	f.pairs()
+	f.addresses()
+	f.names(aboutNames)
+	f.barePorts()
+	sort.SliceStable(f.found, func(i, j int) bool { return f.found[i].at < f.found[j].at })
+	f.join()
+	f.dropWeak()
+	f.pickResolver(aboutNames)
+	f.pickTargets()
+}
+
+var (
+	// notTheTarget is the asking side in log lines (a proxy's client and virtual
+	// host, the near end of Go's "read tcp A->B"), mail addresses, mentions, and
+	// times of day, which look like ports.
+	notTheTarget = regexp.MustCompile(`(?i)\bclient:? \[?[0-9a-f.:]+\]?|[^\s"]+->|\bserver: [a-z0-9_.-]+,|\bhost: "[^"]*"|\b[a-z0-9_.+-]+@[a-z0-9-]+\.[a-z0-9.-]*[a-z]\b|\b\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?|(?:^|[\s("'~])([01]?\d|2[0-3]):[0-5]\d(:\d\d([.,]\d+)?)?( ?[ap]m| utc| cet)?\b|<[@#!][^>]{0,80}>`)
+	urlText      = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+]{1,11}://[^\s"'<>` + "`" + `(){}|\\^\x00]+`)
+	lookupOn     = regexp.MustCompile(`(?i)\blookup ([a-z0-9_][a-z0-9_.-]{0,252})(?:\.? on (\[[0-9a-f:.]+\]:\d+|[0-9.]+:\d+))?`)
+	lookupWord   = regexp.MustCompile(`(?i)(?:UnknownHostException:|ENOTFOUND|EAI_AGAIN|resolve host:?|resolve host ?name:?|resolve address of|server can't find|host not found:|unknown host:?|(?:failed|unable|trying|try) to (?:resolve|look ?up)|getaddrinfo for host|(?:can'?t|cannot|couldn'?t|could not|doesn'?t|not|to|never|won'?t) (?:resolve|look ?up)|(?:name|host|record|domain)(?: name)?)[ "'` + "`" + `]+([a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+|[a-z0-9_-]*\d[a-z0-9_-]*|[a-z0-9_]+-[a-z0-9_-]+)`)
+	hostEqPort   = regexp.MustCompile(`(?i)\b(?:host|hostname|addr|address|server)\s*[=:]\s*['"]?([^'",\s()=]+)['"]?,?\s*['"]?port['"]?\s*[=:]\s*['"]?(\d{1,5})\b`)
+	hostThenPort = regexp.MustCompile(`(?i)(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)(?:["')]|\s*\([0-9a-f.:]+\))?,?\s+(?:on |at )?(?:tcp )?port[ :=]*(\d{1,5})\b`)
+	portThenHost = regexp.MustCompile(`(?i)\bport[ :=]*(\d{1,5}) (?:on|at|of) (?:host |server |machine )?(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)`)
+	digServer    = regexp.MustCompile(`(?i)@(\[?[0-9a-f:.]*[0-9a-f]\]?)(?:(?:[ :#]|[ ]+-p[ ]+)(\d{1,5})\b)?`)
+	bracketed    = regexp.MustCompile(`\[([0-9A-Fa-f:.]+(?:%(?:25)?[A-Za-z0-9_.-]+)?)\](?::(\d{1,5}))?`)
+	colons       = regexp.MustCompile(`(?i)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]*(?:%[a-z0-9_.-]+)?`)
+	dotted4      = regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?:[:#](\d{1,5}))?`)
+	nameAndPort  = regexp.MustCompile(`(?i)[a-z_][a-z0-9_-]*(?:\.[a-z0-9_-]+)*:\d{2,5}\b`)
+	dottedName   = regexp.MustCompile(`(?i)[a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+`)
+	localhost    = regexp.MustCompile(`(?i)\blocalhost\b`)
+	barePort     = regexp.MustCompile(`(?i)(?:^|[\s("])(?:(?:tcp |on |at |local )?port[ :=#]*|:)(\d{2,5})\b`)
+)
+
+func (f *finder) urls() {
+	f.each(urlText, func(m []int) {
+		s := trimURL(f.text[m[0]:m[1]])
+		e, ok := ParseEndpoint(s)
+		f.add(m[0], m[0]+len(s), e, ok)
+	})
+}
+
+// trimURL takes off the punctuation of the sentence around a URL.
+func trimURL(s string) string {
+	for {
+		t := strings.TrimRight(s, ".,;:!?*_~")
+		if strings.HasSuffix(t, "]") && !strings.Contains(t, "[") {
+			t = t[:len(t)-1]
+		}
+		if t == s {
+			return s
+		}
+		s = t
+	}
+}
+
+// lookups reads what resolvers complain about: a name, perhaps with the server.
+func (f *finder) lookups() {
+	f.each(lookupOn, func(m []int) {
+		e, ok := ParseEndpoint(f.group(m, 1))
+		if !ok || !strings.ContainsAny(e.Host, ".-") && m[4] < 0 && !strings.HasPrefix(f.text[m[1]:], ":") {
+			return
+		}
+		f.add(m[0], m[3], e, ok).name = true
+		if m[4] >= 0 {
+			r, ok := ParseEndpoint(f.group(m, 2))
+			f.add(m[4], m[5], r, ok).resolver = true
+		}
+	})
+	f.each(digServer, func(m []int) {
+		e, ok := ParseEndpoint(strings.Trim(f.group(m, 1), "[]"))
+		if _, is := e.Addr(); !ok || !is {
+			return
+		}
+		if m[4] >= 0 {
+			e.Port = atoi(f.group(m, 2))
+		}
+		f.add(m[0], m[1], e, e.Valid()).resolver = true
+	})
+	f.each(lookupWord, func(m []int) {
+		s := f.group(m, 1)
+		if f.masked[m[2]] == 0 || notAName(s) || strings.HasPrefix(f.text[m[3]:], ":") {
+			return
+		}
+		e, ok := ParseEndpoint(s)
+		if ok && e.IsName() {
+			f.add(m[2], m[3], e, ok).name = true
+		}
+	})
+}
+
+// pairs reads hosts and ports that stand apart.
+func (f *finder) pairs() {
+	pair := func(host, port int) func(m []int) {
+		return func(m []int) {
+			h := strings.Trim(f.group(m, host), "[]")
+			e, ok := ParseEndpoint(h)
+			if _, is := e.Addr(); !ok || !is && !e.Loopback() && notAName(h) && !strings.ContainsAny(h, "-") || e.Port != 0 {
+				return
+			}
+			e.Port = atoi(f.group(m, port))
+			f.add(m[0], m[1], e, e.Valid())
+		}
+	}
+	f.each(hostEqPort, func(m []int) {
+		e, ok := ParseEndpoint(strings.Trim(f.group(m, 1), "[]"))
+		e.Port = atoi(f.group(m, 2))
+		f.add(m[0], m[1], e, ok && e.Valid())
+	})
+	f.each(portThenHost, pair(2, 1))
+	f.each(hostThenPort, pair(1, 2))
+}
+
+func (f *finder) addresses() {
+	f.each(bracketed, func(m []int) {
+		e, ok := ParseEndpoint(strings.Replace(f.group(m, 1), "%25", "%", 1))
+		if _, is := e.Addr(); !ok || !is {
+			return
+		}
+		if m[4] >= 0 {
+			e.Port = atoi(f.group(m, 2))
+		}
+		f.add(m[0], m[1], e, e.Valid())
+	})
+	f.each(colons, func(m []int) {
+		s := strings.TrimRight(f.text[m[0]:m[1]], ".,")
+		if _, err := netip.ParseAddr(s); err != nil {
+			s = strings.TrimRight(s, ":")
+		}
+		a, err := netip.ParseAddr(s)
+		if err != nil || f.wordBefore(m[0]) || a.IsUnspecified() {
+			return
+		}
+		e, ok := ParseEndpoint(s)
+		f.add(m[0], m[0]+len(s), e, ok)
+	})
+	f.each(dotted4, func(m []int) {
+		end := m[1]
+		if f.wordBefore(m[0]) || wordAt(f.text, end) {
+			return
+		}
+		e, ok := ParseEndpoint(strings.Replace(f.text[m[0]:m[1]], "#", ":", 1))
+		f.add(m[0], m[1], e, ok)
+	})
+}
+
+// wordBefore reports whether the text at i continues a word or a number.
+func (f *finder) wordBefore(i int) bool {
+	if i == 0 {
+		return false
+	}
+	c := f.text[i-1]
+	return c == '.' || c == '-' || c == '_' || c == ':' || isAlnum(c)
+}
+
+func wordAt(s string, i int) bool {
+	return i < len(s) && (isAlnum(s[i]) || s[i] == '_' || (s[i] == '.' || s[i] == '-') && i+1 < len(s) && isAlnum(s[i+1]))
+}
+
+func isAlnum(c byte) bool {
+	return c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z'
+}
+
+// names reads host:port and dotted names.
+func (f *finder) names(aboutNames bool) {
+	f.each(nameAndPort, func(m []int) {
+		s := f.text[m[0]:m[1]]
+		host, _, _ := strings.Cut(s, ":")
+		if f.wordBefore(m[0]) || wordAt(f.text, m[1]) || notAHost[strings.ToLower(host)] || notAName(host) && strings.Contains(host, ".") {
+			return
+		}
+		e, ok := ParseEndpoint(s)
+		f.add(m[0], m[1], e, ok)
+	})
+	f.each(dottedName, func(m []int) {
+		s := f.text[m[0]:m[1]]
+		if f.wordBefore(m[0]) && f.text[m[0]-1] != '.' || notAName(s) || wordAt(f.text, m[1]) {
+			return
+		}
+		e, ok := ParseEndpoint(s)
+		if !ok || !e.IsName() {
+			return
+		}
+		x := f.add(m[0], m[1], e, ok)
+		x.name, x.weak = aboutNames, !aboutNames && !likelyName(s)
+	})
+	f.each(localhost, func(m []int) { f.add(m[0], m[1], Endpoint{Host: "localhost"}, true) })
+}
+
+// barePorts reads ports without a host: they belong to the nearest endpoint
+// without a port, and to this machine when there is no endpoint at all.
+func (f *finder) barePorts() {
+	f.each(barePort, func(m []int) {
+		n := atoi(f.group(m, 1))
+		if n < 0 || n > 65535 {
+			return
+		}
+		for i := range f.found {
+			if f.found[i].e.Port == 0 {
+				f.found[i].e.Port = n
+				f.mask(m[2], m[3])
+				return
+			}
+		}
+		if len(f.found) == 0 {
+			f.add(m[2], m[3], Endpoint{Host: "127.0.0.1", Port: n}, true)
+		}
+	})
+}
+
+// join drops an endpoint without port when the same host has one with a port,
+// and takes a host in a URL's place where both mean the same.
+func (f *finder) join() {
+	var out []found
+	for i, a := range f.found {
+		repeat := false
+		for j, b := range f.found {
+			if i != j && strings.EqualFold(a.e.Host, b.e.Host) && !a.name && !a.resolver &&
+				(a.e.Port == 0 && b.e.Port != 0 || a.e.Port == b.e.Port && (j < i && a.e.Scheme == "" || b.e.Scheme != "" && a.e.Scheme == "")) {
+				repeat = true
+			}
+		}
+		if !repeat {
+			out = append(out, a)
+		}
+	}
+	f.found = out
+}
+
+// dropWeak takes out what is only perhaps a name when something certain is there.
+func (f *finder) dropWeak() {
+	strong := slices.ContainsFunc(f.found, func(x found) bool { return !x.weak })
+	f.found = slices.DeleteFunc(f.found, func(x found) bool { return strong && x.weak })
+}
+
+var (
+	serverBefore = regexp.MustCompile(`(?i)(\bdns|resolver|name ?server|unbound|\bbind9?|dnsmasq|coredns|\bvia|\basking|\busing|\bagainst|\bthrough|\bserver|\bquer(y|ies|ying))[^.;,\n]{0,24}$`)
+	serverAfter  = regexp.MustCompile(`(?i)^['")\s]*(\(?(the |our |its )?(local |internal )?(dns|resolver|name ?server)|as (its |the |our )?(dns|resolver|nameserver))`)
+)
+
+// pickResolver decides which endpoint is a DNS server.
+func (f *finder) pickResolver(aboutNames bool) {
+	names := 0
+	for _, x := range f.found {
+		if x.e.IsName() && !x.resolver {
+			names++
+		}
+	}
+	best := -1
+	for i, x := range f.found {
+		_, isAddr := x.e.Addr()
+		if !x.resolver && (!aboutNames || !isAddr && !x.e.Loopback() || x.e.Scheme != "") {
+			continue
+		}
+		said := serverBefore.MatchString(f.text[:x.at]) || serverAfter.MatchString(f.text[x.end:])
+		if x.resolver || x.e.Port == 53 || x.e.Port == 5353 || said || names > 0 {
+			best = i
+			break
+		}
+	}
+	if best < 0 {
+		return
+	}
+	e := f.found[best].e
+	if e.Port == 0 {
+		e.Port = 53
+	}
+	f.resolver = &e
+	f.found = append(f.found[:best], f.found[best+1:]...)
+}
+
+// pickTargets keeps the endpoints in order, each once.
+func (f *finder) pickTargets() {
+	for _, x := range f.found {
+		e := x.e
+		if x.name && e.Scheme == "" && e.Port == 0 {
+			e.Scheme = "tcp" // only the name is in question
+		}
+		repeat := f.resolver != nil && e.Same(*f.resolver)
+		for i, t := range f.targets {
+			if t.Same(e) || t.Host == e.Host && e.Port == 0 {
+				repeat = true
+				if t.Scheme == "" {
+					f.targets[i] = e
+				}
+			}
+		}
+		if !repeat && len(f.targets) < maxTargets {
+			f.targets = append(f.targets, e)
+		}
+	}
+}

@@ -1,0 +1,176 @@
+// Package symptom reads what people type and paste about a broken network: it
+// finds endpoints, DNS servers, status codes, times and the kind of trouble.
+//
+// The text is untrusted. Nothing of it leaves this package except as an
+// [Endpoint], whose parts are built from a small alphabet and can therefore be
+// put on a command line, as a [Kind], or as a number.
+//
+// # What counts as an endpoint
+//
+// URLs, addresses, bracketed IPv6 addresses with or without zone and port,
+// host:port, dotted names, "port N on HOST", and the places where error texts of
+// common programs put them (see pasted.go). A word with dots is not a name when
+// it looks like a file, a version, a class or an abbreviation.
+package symptom
+
+import (
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Kind is a kind of trouble as words describe it.
+type Kind string
+
+// The kinds. Unknown is what a text without any known word has.
+const (
+	Unknown     Kind = ""
+	Error       Kind = "error"       // answers, with an error
+	Refused     Kind = "refused"     // the connection is refused at once
+	Silent      Kind = "silent"      // nothing comes back, time-outs
+	Reset       Kind = "reset"       // the connection breaks
+	Slow        Kind = "slow"        // it works, slowly
+	Name        Kind = "name"        // a name does not resolve
+	Certificate Kind = "certificate" // TLS does not trust the other side
+	Overload    Kind = "overload"    // too many connections or requests
+	Path        Kind = "path"        // routing, loss, host down
+)
+
+// Symptom is what a text says.
+type Symptom struct {
+	Targets      []Endpoint // what to look at, in order of appearance, without repeats
+	Resolver     *Endpoint  // the DNS server that the text names
+	Kinds        []Kind     // strongest first
+	Codes        []int      // HTTP status codes
+	Since        string     // HH:MM of "since 10:40"
+	Deploy       bool       // "since the deploy": a change is suspected
+	Intermittent bool       // "sometimes", "one in ten"
+	Correction   bool       // "no, it is ...", "not X but Y"
+	Finish       bool       // "wrap up", "conclude"
+}
+
+// Is reports whether the text speaks of k.
+func (s Symptom) Is(k Kind) bool { return slices.Contains(s.Kinds, k) }
+
+// Limits: how much text is read and how many endpoints are kept. People paste
+// whole logs; the first lines carry the fault.
+const (
+	maxText    = 16 << 10
+	maxTargets = 4
+)
+
+// Parse reads a text. It never fails; a text that says nothing yields a
+// Symptom without targets.
+func Parse(text string) Symptom {
+	text = Clean(text)
+	s := Symptom{
+		Kinds:        kinds(text),
+		Codes:        codes(text),
+		Deploy:       deployWords.MatchString(text),
+		Intermittent: sometimesWords.MatchString(text),
+		Correction:   correctWords.MatchString(text),
+		Finish:       finishWords.MatchString(text),
+	}
+	if m := sinceTime.FindStringSubmatch(text); m != nil {
+		s.Since = m[1]
+	}
+	f := newFinder(text)
+	f.run(s.Is(Name))
+	s.Targets, s.Resolver = f.targets, f.resolver
+	for i := range s.Targets {
+		s.Targets[i] = s.Targets[i].guess(s.Is(Certificate))
+	}
+	return s
+}
+
+// Clean cuts a text to the length that is read and replaces what can hide or
+// reorder other characters (controls, bidirectional marks, zero-width
+// characters) by blanks.
+func Clean(text string) string {
+	if len(text) > maxText {
+		text = text[:maxText]
+	}
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == unicode.ReplacementChar, unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return ' '
+		}
+		return r
+	}, strings.ToValidUTF8(text, " "))
+}
+
+var (
+	sinceTime      = regexp.MustCompile(`(?i)\b(?:since|from|after|around|about|at|seit|ab|depuis|desde|dalle)\s+(?:about\s+|around\s+|ca\.?\s+)?([01]?\d:[0-5]\d|2[0-3]:[0-5]\d)\b`)
+	deployWords    = regexp.MustCompile(`(?i)\b(deploy(ed|ment|s)?|roll-?out|release[ds]?|upgrade[ds]?|restart(ed)?|reboot(ed)?|migrat(ed|ion)|config(uration)? change|new version|maintenance)\b`)
+	sometimesWords = regexp.MustCompile(`(?i)\b(sometimes|intermittent(ly)?|sporadic(ally)?|occasional(ly)?|now and then|every now|once in a while|flak[yi]\w*|flapp\w*|random(ly)?|some (requests|calls|users|connections)|one in|every (second|third|other)|half of|\d+ ?(%|percent)|on and off|manchmal|parfois|a veces)`)
+	correctWords   = regexp.MustCompile(`(?i)^\s*(no|nope|wrong|nein|non|sorry|correction|actually|not)\b|\b(instead|i meant|i mean|should be|wrong (host|port|target|address|service|server|machine|name)|not (that|this|the)|(it'?s|it is|that'?s) (not|rather)|rather than|typo)\b`)
+	finishWords    = regexp.MustCompile(`(?i)^\s*(please\s+)?(wrap (it )?up|conclude|finish( up)?|that'?s enough|enough|report now|close (it|the case))\b`)
+	statusCode     = regexp.MustCompile(`(?i)(?:^|[^\d.:/\w-])([1-5]\d\d)(?:s|er)?(?:$|[^\d.:\w-]|[.:](?:\s|$))`)
+	afterNumber    = regexp.MustCompile(`(?i)^\s*(ms|millisec|sec|s\b|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)
+	beforeNumber   = regexp.MustCompile(`(?i)(\bport|\bpid|\bline|\bid|\btook|\babout|\bover|\bfor|\bwithin|\bafter|#|\$|\bhop|[(\[]|errno)\s*$`)
+	statusContext  = regexp.MustCompile(`(?i)\b(http|https|status|code|returns?|returned|gets?|got|getting|answers?|answered|respon\w+|error|errors|gateway|throws?|serv(es|ing)|sees?|seeing|with|gives?|bad|unavailable|upstream|proxy|5xx|shows?|fails?)\b`)
+)
+
+// codes finds HTTP status codes. A number counts when it is one that people
+// speak of, or when the text around it speaks of answers.
+func codes(text string) []int {
+	var out []int
+	if regexp5xx.MatchString(text) {
+		out = append(out, 500)
+	}
+	for _, m := range statusCode.FindAllStringSubmatchIndex(text, -1) {
+		n, _ := strconv.Atoi(text[m[2]:m[3]])
+		if slices.Contains(out, n) || !plausibleCode(n, text[:m[2]], text[m[3]:]) {
+			continue
+		}
+		out = append(out, n)
+		if len(out) == 4 {
+			break
+		}
+	}
+	return out
+}
+
+var regexp5xx = regexp.MustCompile(`(?i)\b5(xx|\d\d ?x)\b`)
+
+func plausibleCode(n int, before, after string) bool {
+	if afterNumber.MatchString(after) {
+		return false
+	}
+	if n >= 500 && n <= 504 || n == 404 || n == 403 || n == 401 || n == 429 {
+		return !portBefore.MatchString(before)
+	}
+	known := n >= 520 && n <= 527 || n >= 400 && n <= 431 || n >= 505 && n <= 511
+	return known && !beforeNumber.MatchString(before) && statusContext.MatchString(tail(before, 60)+" "+head(after, 30))
+}
+
+var portBefore = regexp.MustCompile(`(?i)(\bport|\bpid|\bline|#)\s*$`)
+
+func head(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
+
+func tail(s string, n int) string {
+	if len(s) > n {
+		return s[len(s)-n:]
+	}
+	return s
+}
+
+// kinds returns the kinds whose words the text has, strongest first.
+func kinds(text string) []Kind {
+	var out []Kind
+	for _, w := range words {
+		if !slices.Contains(out, w.kind) && w.says.MatchString(text) {
+			out = append(out, w.kind)
+		}
+	}
+	return out
+}
