@@ -21,6 +21,28 @@
 // Only [Shell.Parse] makes a Command that can run; the zero Command is
 // FORBIDDEN. The argument list that is classified is the one that is shown,
 // hashed, journaled and run. Anything but an explicit approval is a denial.
+//
+// # Links of a chain
+//
+// A person may edit a proposal, a policy may become stricter between answer and
+// start, and a SAFE command whose outcome a crash swallowed is repeated once.
+// Each of these makes a new proposal whose Replaces names the one before. The
+// order is: decided (MODIFIED or SUPERSEDED), proposed of the new link, outcome
+// of the old one, and only then anything else of the new link; so a crash
+// between any two of them leaves either an old link without successor, which
+// makes its successor on resume, or both, which are then carried on one by one.
+//
+// # Status, action, error
+//
+//	completed  auto_approved, user_approved, user_modified  the program ran, whatever its exit code; exit code 127 also when it is not installed
+//	denied     user_denied, user_abandoned                  a person or nobody refused, or the approval could not be used any more
+//	denied     blocked                                      read-only mode, or the start was refused
+//	error      blocked                                      forbidden_command, empty_command, not_one_command, credential_in_command
+//	error      user_modified, blocked                       superseded: this link was replaced; the next one has the result
+//	error      as it was allowed                            timeout, output_limit, cancelled, start_failed, redaction_failure, outcome_unknown
+//
+// user_modified with status completed marks the last link of an edited chain
+// that ran. A denied or forbidden edit says so instead.
 package safeexec
 
 import (
@@ -51,9 +73,9 @@ type Journal interface {
 type Action uint8
 
 const (
-	Deny Action = iota
-	Approve
-	Modify
+	Deny    Action = iota // nothing starts
+	Approve               // exactly this argument list may start once, before UseBy
+	Modify                // Modified is a new request by the same person
 )
 
 // Decision is what the approver answers to a proposal.
@@ -116,6 +138,7 @@ type Proposal struct {
 	Digest     string        `json:"digest"`             // SHA-256 over what will run, for whom and until when
 	Replaces   string        `json:"replaces,omitempty"` // audit id of the proposal that a person edited, or that is repeated
 	Repeat     bool          `json:"repeat,omitempty"`   // announced repeat after an unknown outcome
+	Edited     bool          `json:"edited,omitempty"`   // the text was typed by Requester in place of Replaces
 	Turn       int           `json:"turn"`               // the brain's turn and
 	Index      int           `json:"index"`              // the move's place in it: how a resumed case finds its way
 }
@@ -144,7 +167,7 @@ type Result struct {
 	Stderr         string          `json:"stderr"`
 	ExitCode       *int            `json:"exit_code"`
 	Signal         string          `json:"signal,omitempty"`
-	Error          string          `json:"error,omitempty"`  // timeout, forbidden_command, empty_command, redaction_failure, output_limit, outcome_unknown, cancelled, credential_in_command, superseded
+	Error          string          `json:"error,omitempty"`  // timeout, forbidden_command, empty_command, not_one_command, redaction_failure, output_limit, outcome_unknown, cancelled, credential_in_command, superseded, start_failed
 	Detail         string          `json:"detail,omitempty"` // one line for people about Error
 	DenialReason   string          `json:"denial_reason,omitempty"`
 	DecidedBy      string          `json:"decided_by,omitempty"`
@@ -191,12 +214,27 @@ type Entry struct {
 
 // Record is one command as its entries tell it.
 type Record struct {
-	Proposal Proposal
-	Decided  *Decided
-	Intent   bool
-	Started  *Started
-	Result   *Result // nil: unfinished
-	At       time.Time
+	Proposal   Proposal
+	Decided    *Decided
+	Intent     bool
+	Started    *Started
+	Result     *Result // nil: unfinished
+	At         time.Time
+	ReplacedBy string // audit id of the link that replaces this one, if it is already proposed
+}
+
+// Intent is the body of an "intent" entry: what is about to be started, where,
+// and when it must have ended.
+type Intent struct {
+	AuditID  string        `json:"audit_id"`
+	Argv     []string      `json:"argv"`
+	Program  string        `json:"program"`
+	Dir      string        `json:"dir"`
+	Digest   string        `json:"digest"`
+	Timeout  time.Duration `json:"timeout_ns"`
+	Deadline time.Time     `json:"deadline"` // by this host's clock
+	Host     string        `json:"host"`
+	BootID   string        `json:"boot_id"`
 }
 
 // Started is the body of a "started" entry.

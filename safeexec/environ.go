@@ -1,0 +1,86 @@
+//go:build gate
+
+package safeexec
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+)
+
+// azPassed are the variables that az may take over from the bot: where its
+// profile and its certificates are and how it gets out.
+var azPassed = []string{"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"}
+
+// azFixed keeps az quiet, from loading code, from sending telemetry, and from
+// fetching an account key when a login would do.
+var azFixed = []string{
+	"AZURE_CORE_COLLECT_TELEMETRY=0",
+	"AZURE_CORE_NO_COLOR=1",
+	"AZURE_CORE_DISABLE_PROGRESS_BAR=1",
+	"AZURE_CORE_ONLY_SHOW_ERRORS=1",
+	"AZURE_EXTENSION_USE_DYNAMIC_INSTALL=no",
+	"AZURE_STORAGE_AUTH_MODE=login",
+}
+
+// oursRE matches names that hold what belongs to the bot. They never reach a
+// command, not even through [Options.Env].
+var oursRE = regexp.MustCompile(`(?i)^(GHOST|SLACK_|GEMINI|GOOGLE_API|LD_|BASH_ENV$|ENV$)|TOKEN|SECRET|PASSW|API_?KEY|CREDENTIAL`)
+
+func ours(name string) bool { return oursRE.MatchString(name) }
+
+// environ is the whole environment of p's process. Nothing else is inherited.
+func (s *Shell) environ(p Proposal) []string {
+	env := []string{
+		"PATH=" + s.opt.Path, "LANG=C.UTF-8", "HOME=" + s.opt.Dir, "TERM=dumb", mark(p.ID),
+		"TZ=" + orElse(getenv("TZ"), "UTC"),
+	}
+	if p.Env == "azure" {
+		env = append(env, azEnviron()...)
+	}
+	if s.opt.Env != nil {
+		for _, kv := range s.opt.Env(toolName(p.Argv[0])) {
+			if name, _, ok := strings.Cut(kv, "="); ok && !ours(name) {
+				env = append(env, kv)
+			}
+		}
+	}
+	return env
+}
+
+func azEnviron() []string {
+	env := append([]string{}, azFixed...)
+	config := getenv("AZURE_CONFIG_DIR")
+	if home, err := os.UserHomeDir(); config == "" && err == nil {
+		config = filepath.Join(home, ".azure")
+	}
+	if config != "" {
+		env = append(env, "AZURE_CONFIG_DIR="+config)
+	}
+	for _, name := range azPassed {
+		// An empty bundle is an error to az, not "unset".
+		if v := getenv(name); v != "" {
+			env = append(env, name+"="+v)
+		}
+	}
+	return env
+}
+
+// getenv reads a variable that a line-based tool can print without confusion.
+func getenv(name string) string {
+	v := os.Getenv(name)
+	if strings.ContainsAny(v, "\x00\n\r") {
+		return ""
+	}
+	return v
+}
+
+func orElse(v, other string) string {
+	if v == "" {
+		return other
+	}
+	return v
+}
+
+func toolName(argv0 string) string { return filepath.Base(argv0) }

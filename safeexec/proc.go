@@ -1,0 +1,266 @@
+//go:build gate
+
+package safeexec
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// bootTime is the clock that goes on while the machine sleeps.
+func bootTime() time.Duration {
+	var ts unix.Timespec
+	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
+		return 1<<63 - 1 // no clock: every deadline has passed
+	}
+	return time.Duration(ts.Nano())
+}
+
+// machine names where process ids mean something.
+func machine() (host, boot string, err error) {
+	if host, err = os.Hostname(); err != nil {
+		return "", "", err
+	}
+	id, err := os.ReadFile("/proc/sys/kernel/random/boot_id")
+	return host, strings.TrimSpace(string(id)), err
+}
+
+// stat is what this package reads of /proc/PID/stat.
+type stat struct {
+	state byte
+	ppid  int
+	ticks uint64 // start time since boot
+}
+
+func readStat(pid int) (st stat, ok bool) {
+	b, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/stat")
+	if err != nil {
+		return st, false
+	}
+	return parseStat(b)
+}
+
+// parseStat reads proc(5) stat. The name in the second field may hold anything,
+// parentheses included, so fields are counted from the last one.
+func parseStat(b []byte) (st stat, ok bool) {
+	end := bytes.LastIndexByte(b, ')')
+	if end < 0 {
+		return st, false
+	}
+	f := strings.Fields(string(b[end+1:]))
+	if len(f) < 20 {
+		return st, false
+	}
+	st.state = f[0][0]
+	ppid, err1 := strconv.Atoi(f[1])
+	ticks, err2 := strconv.ParseUint(f[19], 10, 64)
+	st.ppid, st.ticks = ppid, ticks
+	return st, err1 == nil && err2 == nil
+}
+
+// alive reports whether st is a process that can still act.
+func (st stat) alive() bool { return st.state != 'Z' && st.state != 'X' }
+
+// family lists the living descendants of root, parents before children. The
+// kernel may leave some out while processes come and go: repeat until none is
+// left.
+func family(root int) []int {
+	list := []int{root}
+	for i := 0; i < len(list); i++ {
+		for _, pid := range children(list[i]) {
+			if !slices.Contains(list, pid) {
+				list = append(list, pid)
+			}
+		}
+	}
+	return slices.DeleteFunc(list[1:], func(pid int) bool {
+		st, ok := readStat(pid)
+		return !ok || !st.alive()
+	})
+}
+
+func children(pid int) (pids []int) {
+	tasks, err := filepath.Glob("/proc/" + strconv.Itoa(pid) + "/task/*/children")
+	if err != nil || len(tasks) == 0 {
+		return scanChildren(pid)
+	}
+	for _, task := range tasks {
+		b, _ := os.ReadFile(task) // the thread may have ended: its children moved on
+		for _, f := range strings.Fields(string(b)) {
+			if n, err := strconv.Atoi(f); err == nil {
+				pids = append(pids, n)
+			}
+		}
+	}
+	return pids
+}
+
+// scanChildren is for kernels without the children files.
+func scanChildren(pid int) (pids []int) {
+	for _, p := range processes() {
+		if st, ok := readStat(p); ok && st.ppid == pid {
+			pids = append(pids, p)
+		}
+	}
+	return pids
+}
+
+func processes() (pids []int) {
+	d, err := os.Open("/proc")
+	if err != nil {
+		return nil
+	}
+	defer d.Close()
+	names, _ := d.Readdirnames(-1)
+	for _, name := range names {
+		if n, err := strconv.Atoi(name); err == nil {
+			pids = append(pids, n)
+		}
+	}
+	return pids
+}
+
+// signalIf sends sig to pid if still says, after the process is held by a
+// descriptor, that it is the one that is meant. So a number that the kernel gave
+// to somebody else in between is never hit.
+func signalIf(pid int, sig unix.Signal, still func() bool) error {
+	fd, err := unix.PidfdOpen(pid, 0)
+	if errors.Is(err, unix.ENOSYS) {
+		if still() {
+			return unix.Kill(pid, sig)
+		}
+		return unix.ESRCH
+	}
+	if err != nil {
+		return err
+	}
+	defer unix.Close(fd)
+	if !still() {
+		return unix.ESRCH
+	}
+	return unix.PidfdSendSignal(fd, sig, nil, 0)
+}
+
+// signalFamily sends sig to every descendant of root. A process whose parent is
+// neither root nor in the list has been replaced by another one of its number.
+func signalFamily(root int, sig unix.Signal) []int {
+	list := family(root)
+	for _, pid := range list {
+		signalIf(pid, sig, func() bool {
+			st, ok := readStat(pid)
+			return ok && (st.ppid == root || slices.Contains(list, st.ppid))
+		})
+	}
+	return list
+}
+
+// killFamily stops every descendant of root until no new one appears, so that
+// none can fork while the others are killed, and then kills all of them.
+func killFamily(root int) []int {
+	for known := -1; ; {
+		n := len(signalFamily(root, unix.SIGSTOP))
+		if n <= known {
+			break
+		}
+		known = n
+	}
+	return signalFamily(root, unix.SIGKILL)
+}
+
+// mark is the variable that every process of a command inherits. It is what
+// systemd gives to a unit's processes: a name for one invocation, no secret.
+func mark(id string) string { return "INVOCATION_ID=" + id }
+
+// marked lists the living processes that carry id's mark.
+func marked(id string) (pids []int) {
+	if id == "" {
+		return nil
+	}
+	self := os.Getpid()
+	for _, pid := range processes() {
+		if pid != self && carries(pid, id) {
+			pids = append(pids, pid)
+		}
+	}
+	return pids
+}
+
+func carries(pid int, id string) bool {
+	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
+	want := []byte(mark(id))
+	if err != nil || !bytes.Contains(env, want) {
+		return false
+	}
+	return slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return bytes.Equal(v, want) })
+}
+
+// endLeftovers ends what a former process of ours may have left running of r's
+// command on this machine, and says what it found. ended is false when something
+// still runs.
+func (s *Shell) endLeftovers(r Record) (note string, ended bool) {
+	if st := r.Started; st != nil && (st.Host != s.host || st.BootID != s.boot) {
+		return fmt.Sprintf("it ran on %s, which ends it by itself when the bot is gone", st.Host), true
+	}
+	found := 0
+	if st := r.Started; st != nil {
+		found = endTree(st.PID, st.Ticks)
+	}
+	note, ended = s.sweep(r.Proposal.ID)
+	if found > 0 && ended {
+		note = fmt.Sprintf("%d processes were still running and have been ended", found)
+	}
+	return note, ended
+}
+
+// endTree kills the process that was started as pid with these ticks, its group
+// and its descendants, and returns how many there were.
+func endTree(pid int, ticks uint64) int {
+	same := func() bool {
+		st, ok := readStat(pid)
+		return ok && st.ticks == ticks && st.alive()
+	}
+	if pid <= 1 || !same() {
+		return 0
+	}
+	n := 1 + len(killFamily(pid))
+	signalIf(pid, unix.SIGKILL, func() bool {
+		if same() {
+			unix.Kill(-pid, unix.SIGKILL)
+			return true
+		}
+		return false
+	})
+	return n
+}
+
+// sweepTime bounds how long sweep waits for killed processes to go.
+const sweepTime = 3 * time.Second
+
+// sweep kills every process that carries id's mark until none is left.
+func (s *Shell) sweep(id string) (note string, ended bool) {
+	found := map[int]bool{}
+	for limit := time.Now().Add(sweepTime); ; time.Sleep(5 * time.Millisecond) {
+		left := marked(id)
+		for _, pid := range left {
+			found[pid] = true
+			signalIf(pid, unix.SIGKILL, func() bool { return carries(pid, id) })
+		}
+		switch {
+		case len(left) == 0 && len(found) == 0:
+			return "nothing of it is running any more", true
+		case len(left) == 0:
+			return fmt.Sprintf("%d processes were still running and have been ended", len(found)), true
+		case time.Now().After(limit):
+			return fmt.Sprintf("%d processes could not be ended", len(left)), false
+		}
+	}
+}

@@ -1,0 +1,329 @@
+//go:build gate
+
+package safeexec
+
+import (
+	"bufio"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"runtime"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// Descriptors that the supervisor inherits beside its standard ones.
+const (
+	controlFD = 3
+	eventsFD  = 4
+)
+
+// Graces between SIGTERM and SIGKILL. All of them lie inside the time that the
+// command has: the timeout, or two thirds of the lease without a heartbeat.
+const (
+	graceMax    = time.Second            // cancel, timeout
+	graceEOF    = 250 * time.Millisecond // the bot is dead
+	graceOrphan = 100 * time.Millisecond // the program is over, something it started is not
+)
+
+// Supervise is the whole life of a supervisor process. main calls it before
+// anything else when the program was started with the words of
+// [Options.SelfArgs], and exits with what it returns. It expects the pipes of
+// [Shell.Run] as descriptors 3 and 4; without them it does nothing.
+//
+// The supervisor leads a session without a terminal and adopts every orphan of
+// the command. It ends all of them when the program ends, when its time is over,
+// when the bot says so, when the bot has not been heard for two thirds of the
+// lease, and when the bot is gone. If the supervisor is killed, the kernel kills
+// the program itself (parent-death signal), and whoever finds the intent without
+// an outcome ends the rest by its mark.
+func Supervise() int {
+	runtime.LockOSThread() // the parent-death signal is tied to the thread that forks
+	unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	if !pipe(controlFD) || !pipe(eventsFD) {
+		fmt.Fprintln(os.Stderr, "this verb is for the program's own use")
+		return 10
+	}
+	v := &supervisor{control: os.NewFile(controlFD, "control"), events: json.NewEncoder(os.NewFile(eventsFD, "events"))}
+	if err := v.run(); err != nil {
+		v.events.Encode(event{Event: "failed", Error: err.Error(), Errno: errno(err)})
+		return 2
+	}
+	return 0
+}
+
+func pipe(fd int) bool {
+	var st unix.Stat_t
+	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
+}
+
+func errno(err error) int {
+	var e syscall.Errno
+	if errors.As(err, &e) {
+		return int(e)
+	}
+	return 0
+}
+
+// supervisor is the state of one supervised command. Times are of the boot-time
+// clock.
+type supervisor struct {
+	control *os.File
+	events  *json.Encoder
+	job     job
+
+	pid     int
+	began   time.Duration
+	over    time.Duration // when the program itself ended; 0: it runs
+	status  syscall.WaitStatus
+	beat    time.Duration // last sign of life of the bot
+	why     string        // why it is being ended
+	killAt  time.Duration // end of the grace; 0: nothing is being ended
+	orphans int
+}
+
+type reaped struct {
+	pid    int
+	status syscall.WaitStatus
+}
+
+func (v *supervisor) run() error {
+	in := bufio.NewReader(v.control)
+	line, err := in.ReadBytes('\n')
+	if err != nil {
+		return fmt.Errorf("read job: %w", err)
+	}
+	if err := json.Unmarshal(line, &v.job); err != nil {
+		return fmt.Errorf("read job: %w", err)
+	}
+	if err := v.prepare(); err != nil {
+		return err
+	}
+	if err := v.start(); err != nil {
+		return err
+	}
+	v.loop(reap(), listen(in))
+	return nil
+}
+
+// prepare sets what the program inherits.
+func (v *supervisor) prepare() error {
+	unix.Umask(0o077)
+	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
+		return fmt.Errorf("become subreaper: %w", err)
+	}
+	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
+}
+
+// start is the last moment at which the command can be kept from running: the
+// bot must be there and the time to start must not be over. Between this check
+// and exec lie microseconds, unless the machine is paused just there; the audit
+// then shows a late start.
+func (v *supervisor) start() error {
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return err
+	}
+	defer null.Close()
+	attr := &syscall.ProcAttr{
+		Dir: v.job.Dir, Env: v.job.Env, Files: []uintptr{null.Fd(), 1, 2},
+		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
+	}
+	if gone(controlFD) {
+		return errors.New("the bot is gone")
+	}
+	if v.began = bootTime(); v.began >= v.job.StartBy {
+		return errors.New("too late to start")
+	}
+	if v.pid, err = syscall.ForkExec(v.job.Path, v.job.Argv, attr); err != nil {
+		return fmt.Errorf("start %s: %w", v.job.Path, err)
+	}
+	st, _ := readStat(v.pid)
+	v.beat = bootTime()
+	v.events.Encode(event{Event: "started", PID: v.pid, Ticks: st.ticks})
+	v.limit()
+	return nil
+}
+
+// gone reports whether the other end of the pipe is closed.
+func gone(fd int32) bool {
+	p := []unix.PollFd{{Fd: fd, Events: unix.POLLIN}}
+	for {
+		_, err := unix.Poll(p, 0)
+		if !errors.Is(err, unix.EINTR) {
+			return err != nil || p[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
+		}
+	}
+}
+
+// limit sets the optional limits. The program runs already: what it does in
+// these microseconds is not worth one more exec for everybody.
+func (v *supervisor) limit() {
+	l := v.job.Limits
+	for _, x := range []struct {
+		what  int
+		value uint64
+	}{
+		{unix.RLIMIT_CPU, uint64((l.CPU + time.Second - 1) / time.Second)},
+		{unix.RLIMIT_AS, l.Memory},
+		{unix.RLIMIT_FSIZE, l.FileSize},
+		{unix.RLIMIT_NOFILE, l.Files},
+		{unix.RLIMIT_NPROC, l.Processes},
+	} {
+		if x.value > 0 {
+			unix.Prlimit(v.pid, x.what, &unix.Rlimit{Cur: x.value, Max: x.value}, nil)
+		}
+	}
+}
+
+// reap reports every descendant that ends, and closes when there is none left.
+func reap() <-chan reaped {
+	ch := make(chan reaped)
+	go func() {
+		defer close(ch)
+		for {
+			var r reaped
+			pid, err := syscall.Wait4(-1, &r.status, 0, nil)
+			switch {
+			case errors.Is(err, syscall.EINTR):
+			case err != nil: // ECHILD
+				return
+			case r.status.Exited() || r.status.Signaled():
+				r.pid = pid
+				ch <- r
+			}
+		}
+	}()
+	return ch
+}
+
+// listen reports the bot's bytes and, by closing, its end.
+func listen(in io.ByteReader) <-chan byte {
+	ch := make(chan byte)
+	go func() {
+		defer close(ch)
+		for {
+			b, err := in.ReadByte()
+			if err != nil {
+				return
+			}
+			ch <- b
+		}
+	}()
+	return ch
+}
+
+// tick is how often clocks are looked at: timers stand still while the machine
+// sleeps, the boot-time clock does not.
+const tick = 20 * time.Millisecond
+
+func (v *supervisor) loop(dead <-chan reaped, bot <-chan byte) {
+	sig := make(chan os.Signal, 4)
+	signal.Notify(sig, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
+	t := time.NewTicker(tick)
+	defer t.Stop()
+	for {
+		select {
+		case r, ok := <-dead:
+			if !ok {
+				v.report(nil)
+				return
+			}
+			v.reaped(r)
+		case b, ok := <-bot:
+			if !ok {
+				bot = nil
+			}
+			v.heard(b, ok)
+		case <-sig:
+			v.end("signal", v.grace())
+		case <-t.C:
+			if left := v.check(); len(left) > 0 {
+				v.report(left)
+				return
+			}
+		}
+	}
+}
+
+// grace of a cancel or timeout: a sixth of the lease, a tenth of the timeout, or
+// a second, whichever is shortest.
+func (v *supervisor) grace() time.Duration {
+	return min(graceMax, v.job.Lease/6, v.job.Timeout/10)
+}
+
+func (v *supervisor) heard(b byte, ok bool) {
+	v.beat = bootTime()
+	switch {
+	case !ok:
+		v.end("eof", min(graceEOF, v.job.Lease/6))
+	case b == byteCancel:
+		v.end("cancel", v.grace())
+	}
+}
+
+// end asks everything to end and sets when it is killed. A second reason can
+// only make it sooner.
+func (v *supervisor) end(why string, grace time.Duration) {
+	at := bootTime() + grace
+	if v.killAt != 0 {
+		v.killAt = min(v.killAt, at)
+		return
+	}
+	v.killAt = at
+	if v.over == 0 {
+		v.why = why
+	}
+	signalFamily(os.Getpid(), unix.SIGTERM)
+	signalFamily(os.Getpid(), unix.SIGCONT) // a stopped process cannot act on SIGTERM
+}
+
+func (v *supervisor) reaped(r reaped) {
+	if r.pid != v.pid {
+		return
+	}
+	v.status, v.over = r.status, bootTime()
+}
+
+// check looks at the clocks, and for what outlived the program. It returns the processes that do not end, once
+// waiting for them is no use any more.
+func (v *supervisor) check() (left []int) {
+	now := bootTime()
+	quiet := v.beat + v.job.Lease*2/3 // everything is dead by then
+	switch {
+	case v.killAt == 0 && now >= quiet-v.job.Lease/6:
+		v.end("heartbeat", quiet-now)
+	case v.killAt == 0 && v.over != 0:
+		if v.orphans = len(family(os.Getpid())); v.orphans > 0 {
+			v.end("", graceOrphan)
+		}
+	case v.killAt == 0 && now >= v.began+v.job.Timeout-v.grace():
+		v.end("timeout", v.began+v.job.Timeout-now)
+	case v.killAt != 0 && now >= v.killAt:
+		left = killFamily(os.Getpid())
+		if now < v.killAt+stuckAfter {
+			left = nil
+		}
+	}
+	return left
+}
+
+func (v *supervisor) report(left []int) {
+	e := event{Event: "exit", Why: v.why, Left: left, Orphans: v.orphans, Duration: v.over - v.began}
+	switch {
+	case v.over == 0:
+		e.Duration = bootTime() - v.began
+	case v.status.Exited():
+		code := v.status.ExitStatus()
+		e.Code = &code
+	default:
+		e.Signal = unix.SignalName(v.status.Signal())
+	}
+	v.events.Encode(e)
+}
