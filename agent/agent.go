@@ -19,9 +19,20 @@
 //	observed    the result of a move that the gate does not journal itself (captures, refused moves)
 //	instruction a person's words from the thread (type Instruction)
 //	question    a durable question to people; answer: what came of it
-//	budget      the turn limit was reached or extended
+//	budget      the turn limit was set or extended (type BudgetEntry)
 //	takeover    another process continues the case
 //	concluded   how it ended (type Conclusion)
+//
+// opened, instruction, question, answer and takeover are written by whoever
+// implements [People] and opens the case; the agent reads them.
+//
+// # Limits
+//
+// Whatever a brain answers, a case ends: [DefaultMaxTurns] turns unless people
+// extend it, [MaxMoves] moves a turn, [MaxHypotheses] hypotheses, [MaxDenials]
+// denials a hypothesis, [MaxSame] identical calls, [MaxEmpty] empty turns in a
+// row, and a second refused [Complete] in a row is accepted with what is open
+// marked UNVERIFIABLE.
 //
 // Commands are in the shell journal (package safeexec), captures in the task
 // journal. Kinds that are not known here are skipped, so that bot may write its
@@ -45,6 +56,7 @@ type Entry struct {
 	Time    time.Time
 	Hash    string
 	Fence   uint64
+	Head    string // head of the case after this entry, 32 hex digits
 	Body    json.RawMessage
 }
 

@@ -1,0 +1,103 @@
+package agent
+
+import (
+	"encoding/json"
+	"errors"
+)
+
+// Kinds of the case journal that this package reads or writes.
+const (
+	KindOpened      = "opened"
+	KindTurn        = "turn"
+	KindHypothesis  = "hypothesis"
+	KindObserved    = "observed"
+	KindInstruction = "instruction"
+	KindQuestion    = "question"
+	KindAnswer      = "answer"
+	KindBudget      = "budget"
+	KindTakeover    = "takeover"
+	KindConcluded   = "concluded"
+)
+
+// TurnEntry is the body of a "turn" entry: what the brain said and wants, as it
+// will be dispatched. Text is redacted, so the words of a credential that a
+// brain repeats never reach the journal.
+type TurnEntry struct {
+	Turn  int         `json:"turn"` // 1, 2, 3, ...
+	Text  string      `json:"text,omitempty"`
+	Moves []MoveEntry `json:"moves"`
+}
+
+// MoveEntry is one move of a turn. A move with Refused set is not dispatched: it
+// becomes an observation with that code.
+type MoveEntry struct {
+	Tool    string          `json:"tool"`
+	Args    json.RawMessage `json:"args"`
+	Refused string          `json:"refused,omitempty"` // credential_in_arguments, argument_too_long
+}
+
+// HypothesisEntry is the body of a "hypothesis" entry. Part counts the changes
+// that one move asked for, so that a resumed case does none of them twice.
+type HypothesisEntry struct {
+	Turn        int      `json:"turn"`
+	Index       int      `json:"index"`
+	Part        int      `json:"part"`
+	Op          string   `json:"op"` // add, update, remove; close: the agent gave it up because the brain ended
+	ID          string   `json:"id"`
+	Description string   `json:"description,omitempty"`
+	State       State    `json:"state,omitempty"` // update and close
+	Evidence    []string `json:"evidence,omitempty"`
+	Why         string   `json:"why,omitempty"`
+}
+
+// ObservedEntry is the body of an "observed" entry: the result of a move that
+// the gate does not journal. Data is a JSON object with a "status".
+type ObservedEntry struct {
+	Turn  int             `json:"turn"`
+	Index int             `json:"index"`
+	Data  json.RawMessage `json:"data"`
+}
+
+// AnswerEntry is the body of an "answer" entry.
+type AnswerEntry struct {
+	ID string `json:"id"` // of the question
+	Answer
+}
+
+// BudgetEntry is the body of a "budget" entry.
+type BudgetEntry struct {
+	Event    string `json:"event"` // set, extended
+	MaxTurns int    `json:"max_turns"`
+	By       string `json:"by,omitempty"`
+}
+
+// Codes of observations that the agent itself makes.
+const (
+	ErrorUnknownTool    = "unknown_tool"            // the brain named a tool that nobody declared
+	ErrorArguments      = "invalid_arguments"       // the tool exists, its arguments do not decode
+	ErrorCredential     = "credential_in_arguments" // redaction would change an acting argument
+	ErrorTooLong        = "argument_too_long"
+	ErrorTooManyMoves   = "too_many_moves"
+	ErrorRepeated       = "repeated_call"
+	ErrorHypothesesOpen = "hypotheses_open"
+)
+
+// Errors that callers branch on.
+var (
+	// ErrStopped is the cause with which a context is cancelled when a person
+	// stopped the case. Use [StopError] to say who.
+	ErrStopped = errors.New("the case was stopped")
+	// ErrNotOpened means that the case journal has no "opened" entry.
+	ErrNotOpened = errors.New("the case was never opened")
+	// ErrNoOutcome means that the gate (or the captures) answered a move and no
+	// journal shows it: going on could repeat the move.
+	ErrNoOutcome = errors.New("a move left no entry")
+)
+
+// StopError is a cancel cause that names who stopped the case.
+type StopError struct{ By string }
+
+func (e *StopError) Error() string { return ErrStopped.Error() + " by " + e.By }
+
+// Is reports a StopError as [ErrStopped].
+func (e *StopError) Is(target error) bool { return target == ErrStopped }

@@ -1,0 +1,246 @@
+package agent
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"strings"
+	"unicode/utf8"
+)
+
+// Names of the tools, as the design declares them to a model. manage_hypotheses
+// is how a brain states and decides what it is after.
+const (
+	ToolShell      = "run_shell_cmd"
+	ToolCapture    = "capture_traffic"
+	ToolCheck      = "check_task"
+	ToolCancel     = "cancel_task"
+	ToolCleanup    = "cleanup_task"
+	ToolHypotheses = "manage_hypotheses"
+	ToolComplete   = "complete_investigation"
+	toolUnknown    = "unknown"
+)
+
+// Tools returns the names of every declared tool. [ParseMove], the loop's type
+// switch and a model's declarations cover exactly this set.
+func Tools() []string {
+	return []string{ToolShell, ToolCapture, ToolCheck, ToolCancel, ToolCleanup, ToolHypotheses, ToolComplete}
+}
+
+// MaxMoves is how many moves of one turn are dispatched. The rest becomes one
+// refused move: a brain that wants more than this at once has lost its way.
+const MaxMoves = 16
+
+// Longest texts that the case journal takes from a brain, in bytes. Longer words
+// are cut with an ellipsis; longer acting arguments refuse the move.
+const (
+	MaxWords    = 16 << 10 // of a turn, or of a summary
+	MaxText     = 4 << 10  // every other text
+	MaxArgument = 8 << 10  // command, target and the like
+)
+
+// ParseMove turns a tool call into a move. It is strict: an argument that the
+// tool does not have, or a wrong type, gives [Unknown] with an error, because an
+// argument that is silently ignored ("updates" for "update") loses what the
+// brain decided.
+func ParseMove(tool string, args json.RawMessage) Move { return parseMove(tool, args, true) }
+
+func parseMove(tool string, args json.RawMessage, strict bool) Move {
+	switch tool {
+	case ToolShell:
+		return decodeMove[RunShell](tool, args, strict)
+	case ToolCapture:
+		return decodeMove[CaptureTraffic](tool, args, strict)
+	case ToolCheck:
+		return decodeMove[CheckTask](tool, args, strict)
+	case ToolCancel:
+		return decodeMove[CancelTask](tool, args, strict)
+	case ToolCleanup:
+		return decodeMove[CleanupTask](tool, args, strict)
+	case ToolHypotheses:
+		return decodeMove[ManageHypotheses](tool, args, strict)
+	case ToolComplete:
+		return decodeMove[Complete](tool, args, strict)
+	case toolUnknown:
+		return decodeMove[unknownArgs](tool, args, false)
+	}
+	return Unknown{Tool: tool}
+}
+
+// unknownArgs keeps [Unknown] readable in the journal.
+type unknownArgs struct{ Unknown }
+
+func decodeMove[M Move](tool string, args json.RawMessage, strict bool) Move {
+	var m M
+	d := json.NewDecoder(bytes.NewReader(args))
+	if strict {
+		d.DisallowUnknownFields()
+	}
+	if err := d.Decode(&m); err != nil && err != io.EOF {
+		return Unknown{Tool: tool, Error: fmt.Sprintf("arguments of %s: %v", tool, err)}
+	}
+	if u, ok := any(m).(unknownArgs); ok {
+		return u.Unknown
+	}
+	return m
+}
+
+// toolOf is the name of a move's tool; "unknown" for everything that is not
+// declared, a nil move and a pointer to a move included.
+func toolOf(m Move) string {
+	switch m.(type) {
+	case RunShell:
+		return ToolShell
+	case CaptureTraffic:
+		return ToolCapture
+	case CheckTask:
+		return ToolCheck
+	case CancelTask:
+		return ToolCancel
+	case CleanupTask:
+		return ToolCleanup
+	case ManageHypotheses:
+		return ToolHypotheses
+	case Complete:
+		return ToolComplete
+	}
+	return toolUnknown
+}
+
+// hypothesisOf is the hypothesis that a move names.
+func hypothesisOf(m Move) string {
+	switch m := m.(type) {
+	case RunShell:
+		return m.Hypothesis
+	case CaptureTraffic:
+		return m.Hypothesis
+	case CheckTask:
+		return m.Hypothesis
+	case CancelTask:
+		return m.Hypothesis
+	case CleanupTask:
+		return m.Hypothesis
+	}
+	return ""
+}
+
+// acting are the arguments that reach a command line or the cloud. Redaction
+// must not change them: what runs is what was journaled and shown.
+var acting = map[string]bool{
+	"command": true, "target": true, "resource_group": true, "storage_account": true,
+	"storage_auth_mode": true, "task_id": true,
+}
+
+// scrubber prepares a brain's words for the journal.
+type scrubber struct {
+	redact  func(string) string
+	refused string
+}
+
+// journalTurn is the entry of turn n: at most MaxMoves moves, everything
+// redacted and cut to size.
+func journalTurn(n int, t Turn, redact func(string) string) (TurnEntry, error) {
+	e := TurnEntry{Turn: n, Text: clip(redact(clip(t.Text, MaxWords)), MaxWords), Moves: []MoveEntry{}}
+	for i, m := range t.Moves {
+		if i == MaxMoves {
+			m = Unknown{Tool: ErrorTooManyMoves, Error: fmt.Sprintf("%d moves in one turn; %d are done", len(t.Moves), MaxMoves)}
+		}
+		me, err := journalMove(m, redact)
+		if err != nil {
+			return e, fmt.Errorf("encode move %d: %w", i, err)
+		}
+		e.Moves = append(e.Moves, me)
+		if i == MaxMoves {
+			break
+		}
+	}
+	return e, nil
+}
+
+func journalMove(m Move, redact func(string) string) (MoveEntry, error) {
+	tool := toolOf(m)
+	if _, ok := m.(Unknown); tool == toolUnknown && !ok {
+		m = Unknown{Tool: fmt.Sprintf("%T", m)}
+	}
+	raw, err := json.Marshal(m)
+	if err != nil {
+		return MoveEntry{}, err
+	}
+	var tree any
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	if err := d.Decode(&tree); err != nil {
+		return MoveEntry{}, err
+	}
+	s := scrubber{redact: redact}
+	args, err := json.Marshal(s.walk("", tree))
+	return MoveEntry{Tool: tool, Args: args, Refused: s.refused}, err
+}
+
+func (s *scrubber) walk(key string, v any) any {
+	switch v := v.(type) {
+	case string:
+		return s.text(key, v)
+	case []any:
+		for i := range v {
+			v[i] = s.walk(key, v[i])
+		}
+	case map[string]any:
+		for k := range v {
+			v[k] = s.walk(k, v[k])
+		}
+	}
+	return v
+}
+
+func (s *scrubber) text(key, v string) string {
+	limit := MaxText
+	if key == "root_cause_summary" {
+		limit = MaxWords
+	}
+	if acting[key] {
+		limit = MaxArgument
+		if len(v) > limit && s.refused == "" {
+			s.refused = ErrorTooLong
+		}
+	}
+	out := clip(s.redact(clip(v, limit)), limit)
+	if acting[key] && out != v && s.refused == "" {
+		s.refused = ErrorCredential
+	}
+	return out
+}
+
+// clip cuts s to at most n bytes, an ellipsis included, between two characters.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	s = s[:n-len("…")]
+	for len(s) > 0 {
+		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size > 1 {
+			break
+		}
+		s = s[:len(s)-1]
+	}
+	return s + "…"
+}
+
+// sameCall is equal for two moves that ask the world the same question. Moves
+// that ask nothing give "".
+func sameCall(m Move) string {
+	switch m := m.(type) {
+	case RunShell:
+		return ToolShell + " " + strings.Join(strings.Fields(m.Command), " ")
+	case CaptureTraffic:
+		return fmt.Sprintf("%s %q %q %q %d %s", ToolCapture, m.Target, m.ResourceGroup, m.StorageAccount, m.Duration, m.AuthMode)
+	case CheckTask:
+		return ToolCheck + " " + m.TaskID
+	case CancelTask:
+		return ToolCancel + " " + m.TaskID
+	case CleanupTask:
+		return ToolCleanup + " " + m.TaskID
+	}
+	return ""
+}
