@@ -188,14 +188,10 @@ func (a *Agent) ask(ctx context.Context, q Question) error {
 	return nil
 }
 
-// settle decides what happens with a command whose outcome is unknown: a SAFE
-// one is repeated once and says so; for a RISKY one people are asked, one lease
+// settle asks people about a RISKY command whose outcome is unknown, one lease
 // time later, when a former holder cannot be acting any more.
 func (a *Agent) settle(ctx context.Context, r *command) error {
 	p := r.Proposal
-	if p.Class == safeexec.Safe {
-		return a.again(ctx, p, p.Requester)
-	}
 	id := unknownQuestion(p.AuditID)
 	if ans, ok := a.s.answered[id]; ok { // again; everything else settled it
 		return a.again(ctx, p, ans.By)
@@ -235,7 +231,7 @@ func (a *Agent) again(ctx context.Context, p safeexec.Proposal, by string) error
 	if err := a.sync(ctx); err != nil {
 		return err
 	}
-	if a.s.byID[p.AuditID].replaced == "" {
+	if a.s.byID[p.AuditID].ReplacedBy == "" {
 		return fmt.Errorf("repeat of %s: %w", p.AuditID, ErrNoOutcome)
 	}
 	return nil

@@ -66,7 +66,6 @@ type command struct {
 	decidedID string
 	outcomeID string
 	charged   bool
-	replaced  string // audit id of the proposal that took its place
 }
 
 // Command is what [Fold.Commands] tells about one command: the record and the
@@ -75,7 +74,6 @@ type Command struct {
 	safeexec.Record
 	DecidedID string // "" while nobody decided
 	OutcomeID string
-	Replaced  string // audit id of the proposal that took its place
 }
 
 // NewFold returns the fold of case sid before its first entry.
@@ -402,7 +400,7 @@ func (s *Fold) View(now time.Time) View {
 func (s *Fold) Commands() []Command {
 	out := make([]Command, 0, len(s.recs))
 	for _, r := range s.recs {
-		out = append(out, Command{Record: r.Record, DecidedID: r.decidedID, OutcomeID: r.outcomeID, Replaced: r.replaced})
+		out = append(out, Command{Record: r.Record, DecidedID: r.decidedID, OutcomeID: r.outcomeID})
 	}
 	return out
 }

@@ -137,6 +137,9 @@ func (a *Agent) begin(ctx context.Context) error {
 		}
 	}
 	for _, r := range a.s.unfinished() {
+		if r.Result != nil { // finished by the call for an earlier link
+			continue
+		}
 		a.o.Log.Info("command continues", "session_id", a.o.SessionID, "audit_id", r.Proposal.AuditID)
 		if _, err := a.o.Gate.Continue(ctx, r.Record); err != nil {
 			return fmt.Errorf("continue %s: %w", r.Proposal.AuditID, err)
@@ -273,10 +276,13 @@ func (a *Agent) do(ctx context.Context, p place, m Move) error {
 	at := orchestrator.Origin{Turn: p.turn, Index: p.index}
 	switch m := m.(type) {
 	case RunShell:
-		_, err := a.o.Gate.Run(ctx, safeexec.Request{
+		r, err := a.o.Gate.Run(ctx, safeexec.Request{
 			Command: m.Command, Reasoning: m.Reasoning, Hypothesis: m.Hypothesis, Requester: a.s.c.Requester,
 			Target: m.Target, Effect: m.Effect, Turn: p.turn, Index: p.index,
 		})
+		if err == nil && r.AuditID == "" { // nothing to journal: no command was given
+			err = a.observe(ctx, p, refusal{Status: r.Status, Error: r.Error, Detail: r.Detail})
+		}
 		return err
 	case CaptureTraffic:
 		return a.capture(ctx, p)(a.o.Captures.Start(ctx, orchestrator.CaptureRequest{

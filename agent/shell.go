@@ -29,17 +29,17 @@ func (s *Fold) proposed(e Entry, p safeexec.Proposal) bool {
 	s.byID[e.ID] = r
 	s.begun[place{p.Turn, p.Index}] = true
 	if old := s.byID[p.Replaces]; old != nil && old != r {
-		old.replaced = e.ID
+		old.ReplacedBy = e.ID
 	}
 	return true
 }
 
 func (s *Fold) decided(e Entry, d safeexec.Decided) bool {
 	r := s.byID[d.AuditID]
-	if r == nil {
+	approved := r != nil && r.Decided != nil && r.Decided.Decision == "APPROVED"
+	if r == nil || r.Decided != nil && !approved { // what was once refused stays refused
 		return false
 	}
-	approved := r.Decided != nil && r.Decided.Decision == "APPROVED"
 	r.Decided, r.decidedID = &d, e.ID
 	// A person's no counts, and so does nobody's answer in time. An approval
 	// that came too late to be used was a yes.
@@ -80,8 +80,8 @@ func (s *Fold) outcome(e Entry, res safeexec.Result) bool {
 	}
 	r.Result, r.outcomeID = &res, e.ID
 	p := place{r.Proposal.Turn, r.Proposal.Index}
-	ran := res.Status == "completed"
-	s.evidence[res.AuditID] = ran || res.Error == "timeout"
+	ran := res.Status == "completed" && !missing(res)
+	s.evidence[res.AuditID] = ran || res.Error == "timeout" || res.Error == "output_limit"
 	s.env[res.AuditID] = res.Environment
 	if ran {
 		s.success(r.Proposal.Hypothesis)
@@ -92,12 +92,17 @@ func (s *Fold) outcome(e Entry, res safeexec.Result) bool {
 	if res.Error == "timeout" {
 		s.addMeta(p, map[string]any{"timeout": true})
 	}
-	if m, ok := s.moves[p].(RunShell); ok {
+	// A link that was replaced says nothing; the one that replaced it will.
+	if m, ok := s.moves[p].(RunShell); ok && r.ReplacedBy == "" {
 		shown := res
 		s.observe(e, p, Observation{Turn: p.turn, Index: p.index, Move: m, AuditID: res.AuditID, Shell: &shown, Meta: s.meta[p], Time: e.Time})
 	}
 	return true
 }
+
+// missing reports a program that is not installed: that shows something about
+// this machine, nothing about the network.
+func missing(r safeexec.Result) bool { return r.ExitCode != nil && *r.ExitCode == 127 }
 
 // charged lists the hypotheses that a result for hyp concerns: the one that the
 // call names, if it is active, else every active one.
@@ -204,35 +209,24 @@ func (s *Fold) success(hyp string) {
 	}
 }
 
-// unfinished lists the commands that a crash left without an end, in order:
-// without a result, or replaced in words only.
+// unfinished lists the commands that a crash left without a result, in order.
 func (s *Fold) unfinished() []*command {
 	var out []*command
 	for _, r := range s.recs {
-		if r.replaced == "" && (r.Result == nil || r.awaitsReplacement()) {
+		if r.Result == nil {
 			out = append(out, r)
 		}
 	}
 	return out
 }
 
-func (r *command) awaitsReplacement() bool {
-	return r.Decided != nil && (r.Decided.Decision == "MODIFIED" || r.Decided.Decision == "SUPERSEDED")
-}
-
-// lost lists the commands whose outcome is unknown and that nothing was decided
-// about: a SAFE one that was not repeated yet, a RISKY one that nobody answered
-// for.
+// lost lists the RISKY commands whose outcome is unknown and that nobody has
+// decided about. A SAFE one is none of ours: the gate repeats it once, where that
+// is possible, and otherwise it is a gap.
 func (s *Fold) lost() []*command {
 	var out []*command
 	for _, r := range s.recs {
-		if r.Result == nil || r.Result.Error != unknownOutcome || r.replaced != "" {
-			continue
-		}
-		if r.Proposal.Class == safeexec.Safe {
-			if !r.Proposal.Repeat {
-				out = append(out, r)
-			}
+		if r.Result == nil || r.Result.Error != unknownOutcome || r.ReplacedBy != "" || r.Proposal.Class == safeexec.Safe {
 			continue
 		}
 		if a, ok := s.answered[unknownQuestion(r.Proposal.AuditID)]; !ok || a.Key == answerAgain {

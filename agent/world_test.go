@@ -112,6 +112,17 @@ func (w *world) Run(ctx context.Context, r safeexec.Request) (safeexec.Result, e
 	if err := ctx.Err(); err != nil {
 		return safeexec.Result{}, err
 	}
+	if r.Command == "" && len(r.Argv) == 0 {
+		return safeexec.Result{Status: "error", Action: "blocked", Error: "empty_command"}, nil
+	}
+	p, err := w.propose(r)
+	if err != nil {
+		return safeexec.Result{}, err
+	}
+	return w.Continue(ctx, safeexec.Record{Proposal: p})
+}
+
+func (w *world) propose(r safeexec.Request) (safeexec.Proposal, error) {
 	cmd := r.Command
 	if len(r.Argv) > 0 {
 		cmd = strings.Join(r.Argv, " ")
@@ -122,22 +133,42 @@ func (w *world) Run(ctx context.Context, r safeexec.Request) (safeexec.Result, e
 		Replaces: r.Replaces, Repeat: r.Repeat,
 	}
 	e, err := w.add("shell", "proposed", p)
+	if err == nil {
+		p.AuditID, p.ID = e.ID, e.Hash[:32]
+	}
+	return p, err
+}
+
+// replace makes the next link, then closes p, then goes on with the link.
+func (w *world) replace(ctx context.Context, p safeexec.Proposal, r safeexec.Request, old safeexec.Result) (safeexec.Result, error) {
+	r.Reasoning, r.Hypothesis, r.Turn, r.Index, r.Replaces = p.Reasoning, p.Hypothesis, p.Turn, p.Index, p.AuditID
+	next, err := w.propose(r)
 	if err != nil {
 		return safeexec.Result{}, err
 	}
-	p.AuditID, p.ID = e.ID, e.Hash[:32]
-	return w.Continue(ctx, safeexec.Record{Proposal: p})
+	if _, err := w.end(p, old); err != nil {
+		return safeexec.Result{}, err
+	}
+	return w.Continue(ctx, safeexec.Record{Proposal: next})
 }
 
 func (w *world) Continue(ctx context.Context, r safeexec.Record) (safeexec.Result, error) {
 	p := r.Proposal
+	superseded := safeexec.Result{Status: "error", Action: "user_modified", Error: "superseded"}
+	unknown := safeexec.Result{Status: "error", Action: "auto_approved", Error: unknownOutcome}
 	switch {
-	case r.Result != nil && !replacing(r.Decided):
+	case r.Result != nil:
 		return *r.Result, nil
+	case r.ReplacedBy != "" && r.Intent:
+		return w.end(p, unknown)
+	case r.ReplacedBy != "":
+		return w.end(p, superseded)
 	case p.Class == safeexec.Forbidden:
 		return w.end(p, safeexec.Result{Status: "error", Action: "blocked", Error: "forbidden_command"})
-	case r.Intent: // the process that knew is gone
-		return w.end(p, safeexec.Result{Status: "error", Action: "auto_approved", Error: unknownOutcome})
+	case r.Intent && p.Class == safeexec.Safe && !p.Repeat: // the process that knew is gone
+		return w.replace(ctx, p, safeexec.Request{Argv: p.Argv, Requester: p.Requester, Repeat: true}, unknown)
+	case r.Intent:
+		return w.end(p, unknown)
 	}
 	if p.Class == safeexec.Risky && r.Decided == nil {
 		d := w.people(p.Display)
@@ -155,15 +186,18 @@ func (w *world) Continue(ctx context.Context, r safeexec.Record) (safeexec.Resul
 	if r.Decided != nil {
 		switch r.Decided.Decision {
 		case "MODIFIED":
-			return w.Run(ctx, safeexec.Request{Command: r.Decided.Modified, Reasoning: p.Reasoning, Hypothesis: p.Hypothesis,
-				Requester: r.Decided.By, Turn: p.Turn, Index: p.Index, Replaces: p.AuditID})
+			return w.replace(ctx, p, safeexec.Request{Command: r.Decided.Modified, Requester: r.Decided.By}, superseded)
 		case "APPROVED":
 			action = "user_approved"
 		default:
 			return w.end(p, safeexec.Result{Status: "denied", Action: "user_denied", DenialReason: r.Decided.Reason, DecidedBy: r.Decided.By})
 		}
 	}
-	if _, err := w.add("shell", "intent", map[string]string{"audit_id": p.AuditID}); err != nil {
+	return w.start(p, action)
+}
+
+func (w *world) start(p safeexec.Proposal, action string) (safeexec.Result, error) {
+	if _, err := w.add("shell", "intent", safeexec.Intent{AuditID: p.AuditID}); err != nil {
 		return safeexec.Result{}, err
 	}
 	w.begun = append(w.begun, p.Display)
@@ -174,8 +208,6 @@ func (w *world) Continue(ctx context.Context, r safeexec.Record) (safeexec.Resul
 	res.Action = action
 	return w.end(p, res)
 }
-
-func replacing(d *safeexec.Decided) bool { return d != nil && d.Decision == "MODIFIED" }
 
 func (w *world) end(p safeexec.Proposal, r safeexec.Result) (safeexec.Result, error) {
 	r.AuditID, r.Command, r.Classification, r.Environment = p.AuditID, p.Display, p.Class, p.Env
