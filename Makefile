@@ -1,0 +1,69 @@
+# Two commands matter on a fresh machine: make demo, make test. Both install what
+# is missing (see scripts/deps) and are safe to repeat.
+
+GO      ?= go
+BIN     := bin
+SIM     := internal/sim/slack/conformance
+GOFLAGS += -trimpath
+export GOFLAGS
+
+.PHONY: help build demo test check unit faults e2e chaos bench clean deps-run deps-test fmt
+
+help:
+	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
+	@echo "make test    everything that must hold: format, vet, staticcheck, tests with the race detector, end to end"
+	@echo "make build   bin/ghostbot and bin/ghostlab"
+	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
+	@echo "make bench   benchmarks; docs/benchmarks.md keeps the results"
+
+deps-run:
+	@scripts/deps run
+
+deps-test:
+	@scripts/deps test
+	@[ ! -f $(SIM)/package-lock.json ] || [ -e $(SIM)/node_modules/.package-lock.json -a $(SIM)/node_modules/.package-lock.json -nt $(SIM)/package-lock.json ] || \
+		{ echo "== npm ci (official Slack clients and a browser driver, for the tests)"; cd $(SIM) && npm ci --no-audit --no-fund --ignore-scripts --silent && touch node_modules/.package-lock.json; }
+
+build:
+	@echo "== build"
+	@$(GO) build -o $(BIN)/ ./cmd/ghostbot ./cmd/ghostlab
+
+demo: deps-run build
+	@$(BIN)/ghostlab demo
+
+test: deps-test check unit faults e2e
+	@echo "== all checks passed"
+
+check:
+	@echo "== format"
+	@bad=$$(gofmt -l $$(git ls-files -co --exclude-standard '*.go')); [ -z "$$bad" ] || { echo "gofmt would change:"; echo "$$bad"; exit 1; }
+	@echo "== vet"
+	@$(GO) vet ./...
+	@$(GO) vet -tags faultinject ./...
+	@echo "== staticcheck"
+	@$(GO) tool staticcheck ./...
+
+unit:
+	@echo "== tests with the race detector"
+	@$(GO) test -race -timeout 20m ./...
+
+faults:
+	@echo "== tests with injected faults"
+	@$(GO) test -tags faultinject -timeout 20m ./audit/... ./store/... ./internal/fault/...
+
+e2e: build
+	@echo "== end to end, with a sample of the kill points"
+	@$(GO) test -tags 'faultinject e2e' -timeout 25m -count 1 ./internal/e2e/...
+
+chaos: build
+	@echo "== kill at every write"
+	@GHOST_CHAOS=all $(GO) test -tags 'faultinject e2e' -timeout 6h -count 1 -v -run 'Kill|Chaos' ./internal/e2e/...
+
+bench:
+	@$(GO) test -run '^$$' -bench . -benchmem ./...
+
+fmt:
+	@gofmt -w $$(git ls-files -co --exclude-standard '*.go')
+
+clean:
+	rm -rf $(BIN)

@@ -1,0 +1,95 @@
+package bot
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// Access says who may decide. The zero value lets nobody.
+type Access struct {
+	Approvers []string // user ids, and group ids that begin with S
+	Channels  []string // where cases may be opened; empty: everywhere the bot is
+	Self      bool     // the requester of a command may approve it
+	TwoPerson []string // classes or rules that need two different people
+}
+
+// Needed returns how many different people have to approve a command of class
+// and rule: 1 or 2.
+func (a Access) Needed(class, rule string) int {
+	if slices.Contains(a.TwoPerson, class) || slices.Contains(a.TwoPerson, rule) {
+		return 2
+	}
+	return 1
+}
+
+// May reports whether user may decide about a command that requester asked for.
+// why is a sentence for the person who was refused. Every look-up that fails
+// refuses.
+func (a Access) May(ctx context.Context, f Front, user, team, requester string) (why string, ok bool) {
+	if len(a.Approvers) == 0 {
+		return "Nobody may approve here: no approvers are configured (GHOST_APPROVERS).", false
+	}
+	p, err := f.Person(ctx, user, team)
+	if err != nil {
+		return "Who you are could not be checked (" + err.Error() + "), so nothing was decided. Try again.", false
+	}
+	if !p.Active || !p.Human || !p.Member {
+		return "You may not decide here: " + p.Explain + ". " + a.help(), false
+	}
+	listed, err := a.listed(ctx, f, user)
+	if err != nil {
+		return "The approver group could not be read (" + err.Error() + "), so nothing was decided. Try again.", false
+	}
+	if !listed {
+		return "You may not decide here: you are not an approver. " + a.help(), false
+	}
+	if !a.Self && user == requester {
+		return "You asked for this command, so somebody else has to approve it. " + a.help(), false
+	}
+	return "", true
+}
+
+func (a Access) listed(ctx context.Context, f Front, user string) (bool, error) {
+	if slices.Contains(a.Approvers, user) {
+		return true, nil
+	}
+	for _, g := range a.Approvers {
+		if !strings.HasPrefix(g, "S") {
+			continue
+		}
+		members, err := f.Members(ctx, g)
+		if err != nil {
+			return false, fmt.Errorf("group %s: %w", g, err)
+		}
+		if slices.Contains(members, user) {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// help names who can; fronts render ids as names.
+func (a Access) help() string {
+	return "Approvers: " + strings.Join(Mentions(a.Approvers), ", ") + "."
+}
+
+// Mentions marks ids of users and groups so that a front can show names. The
+// marks are private to bot and its fronts: "\x02U123\x03".
+func Mentions(ids []string) []string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = Mention(id)
+	}
+	return out
+}
+
+// Mention marks one id; see [Mentions]. Control characters never come from
+// outside: untrusted text is cleaned before it is shown.
+func Mention(id string) string {
+	if id == "" {
+		return ""
+	}
+	return "\x02" + id + "\x03"
+}

@@ -1,0 +1,155 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/safeexec"
+	"ghostbot/store"
+)
+
+// pollEvery is how often a waiting case looks at the store without a hint.
+const pollEvery = 5 * time.Second
+
+// Approvals carries the proposals of one case to people; it is the gate's
+// approver. Nobody else writes proposals, except [Desk.Resolve] and
+// [Desk.Reason], which store people's answers.
+type Approvals struct {
+	db     store.DB
+	sid    string
+	fence  func() uint64
+	shell  Journal
+	access Access
+}
+
+// Ask implements [safeexec.Approver]. When the case is stopped by a person the
+// proposal is CANCELLED; when the process ends, it stays as it is and Ask returns
+// the context's error, so that another process asks on.
+func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Decision, error) {
+	rec := storedProposal{Proposal: p, State: StatePending, Needed: a.access.Needed(p.Class.String(), p.Rule)}
+	data, err := json.Marshal(rec)
+	if err != nil {
+		return safeexec.Decision{}, err
+	}
+	if _, _, err := a.db.Once(ctx, proposalKey(a.sid, p.ID), data); err != nil {
+		return safeexec.Decision{}, fmt.Errorf("store proposal: %w", err)
+	}
+	var d safeexec.Decision
+	err = wait(ctx, a.db, a.sid, pollEvery, func() (bool, time.Time, error) {
+		var until time.Time
+		var ok bool
+		var err error
+		d, until, ok, err = a.look(ctx, p.ID)
+		return ok, until, err
+	})
+	if errors.Is(err, agent.ErrStopped) {
+		return a.cancel(context.WithoutCancel(ctx), p.ID)
+	}
+	return d, err
+}
+
+// look reads the proposal and lets it expire when its time has come.
+func (a *Approvals) look(ctx context.Context, id string) (safeexec.Decision, time.Time, bool, error) {
+	now, err := a.db.Now(ctx)
+	if err != nil {
+		return safeexec.Decision{}, time.Time{}, false, err
+	}
+	p, err := loadProposal(ctx, a.db, a.sid, id)
+	if err != nil {
+		return safeexec.Decision{}, time.Time{}, false, err
+	}
+	if p.State == StatePending && !now.Before(p.Proposal.Expires) {
+		p.State, p.At = StateExpired, now
+		if err := p.put(ctx, a.db, a.sid, nil, nil); err != nil && !conflict(err) {
+			return safeexec.Decision{}, time.Time{}, false, err
+		}
+		return safeexec.Decision{}, now, false, nil
+	}
+	d, ok := p.decision(now)
+	until := p.Proposal.Expires
+	if p.State == StateDenied {
+		until = p.ReasonUntil
+	}
+	return d, until, ok, nil
+}
+
+func (a *Approvals) cancel(ctx context.Context, id string) (safeexec.Decision, error) {
+	for {
+		p, err := loadProposal(ctx, a.db, a.sid, id)
+		if err != nil {
+			return safeexec.Decision{}, err
+		}
+		if p.State != StatePending {
+			p.ReasonUntil = time.Time{}
+			d, _ := p.decision(time.Now())
+			return d, nil
+		}
+		p.State, p.At = StateCancelled, time.Now().UTC()
+		if err := p.put(ctx, a.db, a.sid, nil, nil); err == nil || !conflict(err) {
+			return safeexec.Decision{Reason: "stopped", At: p.At}, err
+		}
+	}
+}
+
+// Start implements [safeexec.Approver].
+func (a *Approvals) Start(ctx context.Context, s safeexec.Start) (n uint64, hash string, err error) {
+	c := store.Commit{Scope: a.sid, Fence: a.fence(), Guards: []store.Guard{{Key: stopKey(a.sid), Version: store.Absent}}}
+	if s.Risky {
+		if err := a.guardApproved(ctx, s.Proposal, &c); err != nil {
+			return 0, "", err
+		}
+	}
+	n, hash, err = a.shell.AppendVia(ctx, "intent", s.Entry, func(ctx context.Context, l store.Line) error {
+		c.Lines = []store.Line{l}
+		return a.db.Commit(ctx, c)
+	})
+	if err != nil {
+		return 0, "", fmt.Errorf("start %s: %w", s.Proposal.AuditID, err)
+	}
+	return n, hash, nil
+}
+
+// guardApproved adds to c what must hold in the very step that starts a RISKY
+// command: the proposal as read here, approved, for this digest, in time.
+func (a *Approvals) guardApproved(ctx context.Context, want safeexec.Proposal, c *store.Commit) error {
+	p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+	if err != nil {
+		return err
+	}
+	switch {
+	case p.State != StateApproved:
+		return fmt.Errorf("proposal %s is %s, not APPROVED", want.AuditID, p.State)
+	case p.Proposal.Digest != want.Digest || want.Digest == "":
+		return fmt.Errorf("proposal %s was approved for another command", want.AuditID)
+	}
+	read := p.version
+	p.State = StateStarted
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	k := proposalKey(a.sid, want.ID)
+	c.Guards = append(c.Guards, store.Guard{Key: k, Version: read}, store.Guard{Before: p.UseBy})
+	c.Writes = append(c.Writes, store.Write{Key: k, Data: data})
+	return nil
+}
+
+// Done implements [safeexec.Approver].
+func (a *Approvals) Done(ctx context.Context, want safeexec.Proposal, r safeexec.Result) error {
+	p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+	if errors.Is(err, store.ErrNotFound) {
+		return nil // a SAFE command has no stored proposal
+	}
+	if err != nil || p.State != StateStarted {
+		return err
+	}
+	p.State = StateDone
+	if r.Error == "outcome_unknown" {
+		p.State = StateUnknown
+	}
+	return p.put(ctx, a.db, a.sid, nil, nil)
+}

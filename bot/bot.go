@@ -1,0 +1,113 @@
+// Package bot is the front desk: it opens, resumes and ends cases, holds their
+// leases, carries proposals to people and decisions back, and keeps what people
+// see in step with the journals. It knows no transport; bot/slack and bot/term
+// do.
+//
+// # What lives where
+//
+// Values of a case (its scope is the session id):
+//
+//	meta            who opened it, where, and whether it is still open
+//	ghost_session   the session file, written by agent
+//	proposal/{id}   a RISKY command on its way through PENDING, APPROVED, STARTED,
+//	                DONE, UNKNOWN, or DENIED, MODIFIED, EXPIRED, CANCELLED, SUPERSEDED
+//	question/{id}   a durable question and its answer
+//	inbox/{id}      what people wrote and the holder has not read yet
+//	seen/{key}      a delivery that was already acted on
+//	stop            a person stopped the case
+//	messages        key of a message -> its address and what it shows
+//
+// Values of the deployment:
+//
+//	open/{key}             an opening: once-key, session id and request in one value
+//	thread/{place}         which case a thread belongs to
+//
+// # Who writes
+//
+// Only the holder of a case's lease writes its journals, session file and message
+// map; those writes carry the fence. People's writes (clicks, instructions,
+// stop) carry none: any replica may accept them, and a pending card survives a
+// take-over.
+//
+// # What people see
+//
+// Package show is a pure function from the journal to messages; the projector compares
+// it with the message map and posts or edits what differs. Nothing is queued:
+// after an outage the same comparison catches up, so an edit that was overtaken
+// is never sent, and no card, decision or report is dropped. Rebuilding from
+// entry 1 into an empty thread gives the same messages.
+//
+// A message is marked in the map before it is posted. Only a message with such a
+// mark and no address is looked for in the thread (by the key in its metadata)
+// before it is posted again.
+package bot
+
+import (
+	"context"
+	"errors"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+	"ghostbot/store"
+)
+
+// Errors that callers branch on.
+var (
+	ErrNoCase    = errors.New("no such case")
+	ErrLeaseLost = errors.New("the lease of the case was lost")
+	ErrClosed    = errors.New("the case is closed")
+)
+
+// Place is where a case lives in a transport. Thread is empty until the first
+// message is posted; then it is that message's address.
+type Place struct {
+	Transport string `json:"transport"`
+	Team      string `json:"team,omitempty"`
+	Channel   string `json:"channel"`
+	Thread    string `json:"thread,omitempty"`
+}
+
+// Person is what a transport knows about a user. The zero value may nothing.
+type Person struct {
+	ID      string
+	Name    string
+	Active  bool // neither deactivated nor unknown
+	Human   bool // not a bot
+	Member  bool // full member of the workspace: no guest, no foreign organisation
+	Explain string
+}
+
+// Front is a transport. Its methods are safe for concurrent use. Text in
+// messages is untrusted: the front escapes it.
+type Front interface {
+	// Post shows m in the thread of p (or opens the thread, when p.Thread is
+	// empty) and returns its address.
+	Post(ctx context.Context, p Place, m show.Message) (addr string, err error)
+	// Update replaces what the message at addr shows.
+	Update(ctx context.Context, p Place, addr string, m show.Message) error
+	// Find looks for a message of this bot with m's key; "" when there is none.
+	Find(ctx context.Context, p Place, m show.Message) (addr string, err error)
+	// Person looks a user up. An error refuses whatever the look-up was for.
+	Person(ctx context.Context, id, team string) (Person, error)
+	// Members returns the users of a group, at most 60 s old. An error refuses.
+	Members(ctx context.Context, group string) ([]string, error)
+}
+
+// Journal is one journal of a case.
+type Journal interface {
+	Append(ctx context.Context, kind string, body any) (n uint64, hash string, err error)
+	// AppendVia makes the line durable through via, together with whatever
+	// via commits in the same step. When via reports a [store.GuardError]
+	// nothing happened and the journal stays usable.
+	AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (n uint64, hash string, err error)
+}
+
+// Log is all journals of one case.
+type Log interface {
+	Journal(name string) Journal
+	// Since returns the entries with n > after, in order.
+	Since(after uint64) ([]agent.Entry, error)
+	// Changed returns a channel that is closed at the next append.
+	Changed() <-chan struct{}
+	Close() error
+}

@@ -1,0 +1,306 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+	"ghostbot/store"
+)
+
+// endWait bounds how long the end of a case waits for the thread to show it; the
+// case stays open meanwhile, so that the next process goes on showing it.
+const endWait = 10 * time.Minute
+
+// holder is one process's hold on one case.
+type holder struct {
+	d     *Desk
+	sid   string
+	info  CaseInfo
+	lease atomic.Pointer[store.Lease]
+	log   Log
+	lost  context.CancelCauseFunc // ends everything: the lease is gone
+	stop  context.CancelCauseFunc // ends the investigation: a person stopped it
+}
+
+func (h *holder) fence() uint64 { return h.lease.Load().Fence }
+
+// hold acquires the case, carries it as far as it goes and releases it. An error
+// means that the case is still open.
+func (d *Desk) hold(ctx context.Context, sid string) (err error) {
+	info, err := d.Case(ctx, sid)
+	if err != nil || info.Closed {
+		return err
+	}
+	l, err := d.o.DB.Acquire(ctx, sid, d.o.Owner, d.o.Lease)
+	if err != nil {
+		return err
+	}
+	h := &holder{d: d, sid: sid, info: info}
+	h.lease.Store(&l)
+	defer func() {
+		rctx, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+		defer done()
+		if rerr := d.o.DB.Release(rctx, *h.lease.Load()); rerr != nil && err == nil && !errors.Is(rerr, store.ErrFenced) {
+			err = rerr
+		}
+	}()
+	err = h.carry(ctx)
+	if err != nil && ctx.Err() == nil {
+		d.o.Log.Error("case rests", "session_id", sid, "err", err)
+		h.tell(ctx, err)
+	}
+	return err
+}
+
+// carry opens the journals and runs the case's three loops: the investigation,
+// the lease, the thread. live ends with the process or the lease; the
+// investigation also ends when a person stops it, and then its end is still shown.
+func (h *holder) carry(ctx context.Context) error {
+	log, err := h.d.o.OpenLog(ctx, h.sid, h.fence())
+	if err != nil {
+		return fmt.Errorf("open journals: %w", err)
+	}
+	h.log = log
+	defer log.Close()
+	resume, err := h.begin(ctx)
+	if err != nil {
+		return err
+	}
+	p, err := h.projector(ctx, resume)
+	if err != nil {
+		return err
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	live, lost := context.WithCancelCause(ctx)
+	defer lost(nil)
+	run, stop := context.WithCancelCause(live)
+	defer stop(nil)
+	h.lost, h.stop = lost, stop
+	wg.Go(func() { h.keep(live) })
+	wg.Go(func() { p.run(live) })
+	return h.investigate(run, live, p, resume)
+}
+
+// begin writes the first entry of a new case, or the take-over of an old one.
+func (h *holder) begin(ctx context.Context) (resume bool, err error) {
+	entries, err := h.log.Since(0)
+	if err != nil {
+		return false, err
+	}
+	opened := false
+	for _, e := range entries {
+		opened = opened || e.Kind == "opened"
+	}
+	j := h.log.Journal("case")
+	if opened {
+		_, _, err = j.Append(ctx, show.KindOfTakeover, show.Takeover{Owner: h.d.o.Owner, Why: "Another process continues this case."})
+		return true, err
+	}
+	_, _, err = j.Append(ctx, "opened", h.opened())
+	return false, err
+}
+
+func (h *holder) opened() agent.Opened {
+	o := h.d.o
+	pl := h.info.Opening.Place
+	return agent.Opened{
+		Symptom: h.info.Opening.Symptom, Requester: h.info.Opening.Requester, Transport: pl.Transport,
+		Place: map[string]string{"channel": pl.Channel, "team": pl.Team},
+		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, Approvers: o.Access.Approvers,
+		Delivery: h.info.Opening.Delivery, Origin: o.Origin,
+	}
+}
+
+func (h *holder) projector(ctx context.Context, resume bool) (*projector, error) {
+	o := h.d.o
+	m, err := loadMessages(ctx, o.DB, h.sid)
+	if err != nil {
+		return nil, err
+	}
+	if m.Place == (Place{}) {
+		m.Place = h.info.Opening.Place
+	}
+	p := &projector{
+		db: o.DB, front: o.Front, log: h.log, slog: o.Log, sid: h.sid, fence: h.fence,
+		show: show.New(h.sid, o.Access.Needed, o.Access.Self), m: m, body: o.Body,
+		edited: map[string]time.Time{}, settled: make(chan uint64, 1),
+	}
+	if resume {
+		p.again = time.Now().Add(o.Lease)
+	}
+	return p, nil
+}
+
+// investigate runs the agent, writes the report and closes the case once people
+// can see it. live outlives a stop by a person, so that the end is still shown.
+func (h *holder) investigate(ctx, live context.Context, p *projector, resume bool) error {
+	if done, err := h.reported(); err != nil {
+		return err
+	} else if !done {
+		if err := h.conclude(ctx, live, resume); err != nil {
+			return err
+		}
+	}
+	return h.close(live, p)
+}
+
+func (h *holder) reported() (bool, error) {
+	entries, err := h.log.Since(0)
+	for _, e := range entries {
+		if e.Kind == show.KindOfReport {
+			return true, err
+		}
+	}
+	return false, err
+}
+
+func (h *holder) conclude(ctx, live context.Context, resume bool) error {
+	o := h.d.o
+	inv, err := o.Build(Parts{
+		SessionID: h.sid, Opened: h.opened(), Log: h.log, Resume: resume,
+		Approver: &Approvals{db: o.DB, sid: h.sid, fence: h.fence, shell: h.log.Journal("shell"), access: o.Access},
+		People:   &People{db: o.DB, sid: h.sid, fence: h.fence, log: h.log.Journal("case")},
+		Feed:     func(_ context.Context, after uint64) ([]agent.Entry, error) { return h.log.Since(after) },
+		Save:     h.save,
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := inv.Investigate(ctx); err != nil {
+		return err
+	}
+	if err := live.Err(); err != nil {
+		return err
+	}
+	rep, err := o.Report(live, h.sid)
+	if err != nil {
+		return fmt.Errorf("report: %w", err)
+	}
+	_, _, err = h.log.Journal("case").Append(live, show.KindOfReport, rep)
+	return err
+}
+
+// save stores the session file under the case's fence.
+func (h *holder) save(ctx context.Context, c agent.Case) error {
+	data, err := h.d.o.Session(c)
+	if err != nil {
+		return err
+	}
+	return h.d.o.DB.Commit(ctx, store.Commit{Scope: h.sid, Fence: h.fence(),
+		Writes: []store.Write{{Key: store.Key{Scope: h.sid, Name: "ghost_session"}, Data: data}}})
+}
+
+// close waits until the thread shows everything, then marks the case closed.
+func (h *holder) close(ctx context.Context, p *projector) error {
+	entries, err := h.log.Since(0)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	last := entries[len(entries)-1]
+	t := time.NewTimer(endWait)
+	defer t.Stop()
+	for shown := uint64(0); shown < last.N; {
+		select {
+		case shown = <-p.settled:
+		case <-t.C:
+			return errors.New("the thread does not show the end of the case yet")
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+	return h.closed(ctx, entries, last)
+}
+
+func (h *holder) closed(ctx context.Context, entries []agent.Entry, last agent.Entry) error {
+	h.info.Closed, h.info.ClosedAt = true, time.Now().UTC()
+	for _, e := range entries {
+		var r show.Report
+		if e.Kind == show.KindOfReport && json.Unmarshal(e.Body, &r) == nil {
+			h.info.Verdict, h.info.Summary = r.Verdict, r.Summary
+		}
+	}
+	if h.d.o.Register != nil {
+		body := map[string]any{"session_id": h.sid, "head": last.Head, "n": last.N, "verdict": h.info.Verdict}
+		if _, _, err := h.d.o.Register.Append(ctx, "closed", body); err != nil {
+			return fmt.Errorf("register: %w", err)
+		}
+	}
+	data, err := json.Marshal(h.info)
+	if err != nil {
+		return err
+	}
+	return h.d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment,
+		Writes: []store.Write{{Key: caseKey(h.sid), Data: data}, {Key: activeKey(h.sid)}}})
+}
+
+// keep renews the lease at a third of its time and watches for a stop. When two
+// thirds have passed without a confirmed renewal it ends everything this process
+// does for the case.
+func (h *holder) keep(ctx context.Context) {
+	changed := h.d.o.DB.Watch(ctx, h.sid)
+	every := h.d.o.Lease / 3
+	confirmed := time.Now()
+	next := confirmed.Add(every)
+	for ctx.Err() == nil {
+		h.lookForStop(ctx)
+		t := time.NewTimer(min(time.Until(next), time.Second))
+		select {
+		case <-ctx.Done():
+		case <-changed:
+		case <-t.C:
+		}
+		t.Stop()
+		if time.Now().Before(next) {
+			continue
+		}
+		next = time.Now().Add(every)
+		rctx, done := context.WithTimeout(ctx, every)
+		asked := time.Now()
+		l, err := h.d.o.DB.Renew(rctx, *h.lease.Load())
+		done()
+		if err == nil {
+			h.lease.Store(&l)
+			confirmed = asked
+			continue
+		}
+		if errors.Is(err, store.ErrFenced) || time.Since(confirmed) > 2*every {
+			h.lost(fmt.Errorf("%w: %w", ErrLeaseLost, err))
+			return
+		}
+		next = time.Now().Add(every / 4)
+	}
+}
+
+func (h *holder) lookForStop(ctx context.Context) {
+	v, err := h.d.o.DB.Get(ctx, stopKey(h.sid))
+	if err != nil {
+		return // not stopped, or unknown: the intent's guard decides
+	}
+	var s Stopped
+	if json.Unmarshal(v.Data, &s) == nil {
+		h.stop(&agent.StopError{By: s.By})
+	}
+}
+
+// tell says in the thread that the case rests, without the journal: it may be
+// the journal that cannot be written.
+func (h *holder) tell(ctx context.Context, why error) {
+	m, err := loadMessages(ctx, h.d.o.DB, h.sid)
+	if err != nil || m.Place.Thread == "" || !h.d.firstRest(h.sid) {
+		return
+	}
+	text := "This case rests and nothing runs: " + h.d.o.Redact(why.Error()) + ". It continues by itself when that is mended."
+	tctx, done := context.WithTimeout(ctx, 5*time.Second)
+	defer done()
+	if _, err := h.d.o.Front.Post(tctx, m.Place, show.Message{Key: "rest", SessionID: h.sid, Kind: show.KindLog, Text: text, Log: &show.LogView{What: "rests", Body: text}}); err != nil {
+		h.d.o.Log.Warn("people are not told that the case rests", "session_id", h.sid, "err", err)
+	}
+}

@@ -1,0 +1,312 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+	"ghostbot/safeexec"
+	"ghostbot/store"
+)
+
+// Parts is what the program builds one case's investigator from.
+type Parts struct {
+	SessionID string
+	Opened    agent.Opened
+	Log       Log
+	Approver  safeexec.Approver
+	People    agent.People
+	Feed      func(ctx context.Context, after uint64) ([]agent.Entry, error)
+	Save      func(ctx context.Context, c agent.Case) error
+	Resume    bool
+}
+
+// Investigator runs one case to its end; *agent.Agent is one.
+type Investigator interface {
+	Investigate(ctx context.Context) (agent.Conclusion, error)
+}
+
+// Options build a Desk. All fields are required unless said otherwise.
+type Options struct {
+	DB       store.DB
+	Front    Front
+	Access   Access
+	Owner    string        // names this process in leases
+	Lease    time.Duration // 12 s by default
+	Brain    string        // name of the brain, for the opened entry
+	Policy   string        // policy version
+	MaxTurns int
+	Origin   string // installation and machine
+	OpenLog  func(ctx context.Context, sid string, fence uint64) (Log, error)
+	Register Journal // may be nil: nothing is registered
+	Build    func(Parts) (Investigator, error)
+	Report   func(ctx context.Context, sid string) (show.Report, error) // also writes the file
+	Body     func(sid string) ([]byte, error)                           // the report file
+	Check    func(command string) (problem string)                      // of an edited command
+	Redact   func(string) string
+	Session  func(agent.Case) ([]byte, error) // the session file
+	Log      *slog.Logger
+	Now      func() time.Time // nil: time.Now; names cases
+}
+
+// Desk opens, resumes and ends cases.
+type Desk struct {
+	o       Options
+	mu      sync.Mutex
+	running map[string]bool
+	retry   map[string]time.Time // not before
+	rests   map[string]bool      // cases whose people were told that they rest
+	wg      sync.WaitGroup
+	ctx     context.Context // of Run; nil before
+	wake    chan struct{}
+}
+
+// New checks o and returns a desk that does nothing until Run.
+func New(o Options) (*Desk, error) {
+	switch {
+	case o.DB == nil, o.Front == nil, o.OpenLog == nil, o.Build == nil, o.Report == nil, o.Check == nil, o.Redact == nil, o.Session == nil, o.Body == nil:
+		return nil, errors.New("new desk: a required option is missing")
+	case o.Owner == "":
+		return nil, errors.New("new desk: owner is empty")
+	}
+	if o.Lease <= 0 {
+		o.Lease = 12 * time.Second
+	}
+	if o.Now == nil {
+		o.Now = time.Now
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	return &Desk{o: o, running: map[string]bool{}, retry: map[string]time.Time{}, rests: map[string]bool{}, wake: make(chan struct{}, 1)}, nil
+}
+
+// Opening is a request to investigate.
+type Opening struct {
+	Delivery  string // once-key of the delivery
+	Symptom   string
+	Requester string
+	Place     Place
+}
+
+// CaseInfo is the deployment's value about one case, at case/{sid}.
+type CaseInfo struct {
+	SessionID string    `json:"session_id"`
+	Opening   Opening   `json:"opening"`
+	CreatedAt time.Time `json:"created_at"`
+	Closed    bool      `json:"closed"`
+	Verdict   string    `json:"verdict,omitempty"`
+	Summary   string    `json:"summary,omitempty"`
+	ClosedAt  time.Time `json:"closed_at"`
+}
+
+// symptomMax is the longest symptom that is kept, in bytes.
+const symptomMax = 4000
+
+func caseKey(sid string) store.Key { return store.Key{Scope: store.Deployment, Name: "case/" + sid} }
+
+func activeKey(sid string) store.Key {
+	return store.Key{Scope: store.Deployment, Name: "active/" + sid}
+}
+
+// Open stores the case and the once-key of its delivery in one step and starts
+// it. The same delivery again returns the same case. The symptom is stored
+// redacted.
+func (d *Desk) Open(ctx context.Context, o Opening) (sid string, err error) {
+	o.Symptom = strings.TrimSpace(o.Symptom)
+	if len(o.Symptom) > symptomMax {
+		o.Symptom = strings.ToValidUTF8(o.Symptom[:symptomMax], "") + "…"
+	}
+	o.Symptom = d.o.Redact(o.Symptom)
+	open := store.Key{Scope: store.Deployment, Name: "open/" + keyPart(o.Delivery)}
+	now := d.o.Now().UTC()
+	base := "ghost_" + now.Format("20060102_150405")
+	for i := 1; ; i++ {
+		sid = base
+		if i > 1 {
+			sid = fmt.Sprintf("%s-%d", base, i)
+		}
+		err := d.create(ctx, open, CaseInfo{SessionID: sid, Opening: o, CreatedAt: now})
+		if err == nil {
+			d.start(sid)
+			return sid, nil
+		}
+		if !conflict(err) {
+			return "", fmt.Errorf("open case: %w", err)
+		}
+		v, err := d.o.DB.Get(ctx, open)
+		if err == nil {
+			return strings.Trim(string(v.Data), `"`), nil // this delivery opened it before
+		}
+		if !errors.Is(err, store.ErrNotFound) {
+			return "", fmt.Errorf("open case: %w", err)
+		}
+	}
+}
+
+func (d *Desk) create(ctx context.Context, open store.Key, c CaseInfo) error {
+	data, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	name := []byte(`"` + c.SessionID + `"`)
+	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment,
+		Guards: []store.Guard{{Key: open, Version: store.Absent}, {Key: caseKey(c.SessionID), Version: store.Absent}},
+		Writes: []store.Write{{Key: open, Data: name}, {Key: caseKey(c.SessionID), Data: data}, {Key: activeKey(c.SessionID), Data: name}}})
+}
+
+// Case returns what is known of a case, or ErrNoCase.
+func (d *Desk) Case(ctx context.Context, sid string) (CaseInfo, error) {
+	var c CaseInfo
+	v, err := d.o.DB.Get(ctx, caseKey(sid))
+	if errors.Is(err, store.ErrNotFound) {
+		return c, fmt.Errorf("%w: %s", ErrNoCase, sid)
+	}
+	if err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(v.Data, &c)
+}
+
+// Cases returns every case, oldest first.
+func (d *Desk) Cases(ctx context.Context) ([]CaseInfo, error) {
+	vs, err := d.o.DB.List(ctx, store.Deployment, "case/")
+	if err != nil {
+		return nil, err
+	}
+	var out []CaseInfo
+	for _, v := range vs {
+		var c CaseInfo
+		if err := json.Unmarshal(v.Data, &c); err != nil {
+			return out, fmt.Errorf("case %s: %w", v.Key.Name, err)
+		}
+		out = append(out, c)
+	}
+	return out, nil
+}
+
+// CaseAt returns the case whose thread is p, or ErrNoCase.
+func (d *Desk) CaseAt(ctx context.Context, p Place) (sid string, err error) {
+	v, err := d.o.DB.Get(ctx, threadKey(p))
+	if errors.Is(err, store.ErrNotFound) {
+		return "", ErrNoCase
+	}
+	if err != nil {
+		return "", err
+	}
+	return strings.Trim(string(v.Data), `"`), nil
+}
+
+// Stop asks the holder of a case to end it. The holder cancels what runs,
+// cancels pending proposals and reports what was found so far.
+func (d *Desk) Stop(ctx context.Context, sid, by string) error {
+	c, err := d.Case(ctx, sid)
+	if err != nil {
+		return err
+	}
+	if c.Closed {
+		return ErrClosed
+	}
+	data, err := json.Marshal(Stopped{By: by, At: time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	_, _, err = d.o.DB.Once(ctx, stopKey(sid), data)
+	return err
+}
+
+// Stopped is the value at "stop".
+type Stopped struct {
+	By string    `json:"by"`
+	At time.Time `json:"at"`
+}
+
+// Allowed says why a case may not be opened in a channel; "" allows it.
+func (d *Desk) Allowed(channel string) string {
+	if len(d.o.Access.Channels) == 0 || slices.Contains(d.o.Access.Channels, channel) {
+		return ""
+	}
+	return "Cases may not be opened in this channel (GHOST_CHANNELS)."
+}
+
+// Run resumes every open case and keeps looking for cases without a holder until
+// ctx ends; then it waits for the cases to give up their leases.
+func (d *Desk) Run(ctx context.Context) error {
+	d.mu.Lock()
+	d.ctx = ctx
+	d.mu.Unlock()
+	defer d.wg.Wait()
+	for {
+		if err := d.scan(ctx); err != nil && ctx.Err() == nil {
+			d.o.Log.Error("open cases are not read", "err", err)
+		}
+		t := time.NewTimer(d.o.Lease / 2)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return nil
+		case <-d.wake:
+		case <-t.C:
+		}
+		t.Stop()
+	}
+}
+
+func (d *Desk) scan(ctx context.Context) error {
+	vs, err := d.o.DB.List(ctx, store.Deployment, "active/")
+	if err != nil {
+		return err
+	}
+	for _, v := range vs {
+		d.start(strings.TrimPrefix(v.Key.Name, "active/"))
+	}
+	return nil
+}
+
+// start runs a case in its own goroutine unless it runs already, failed a moment
+// ago, or Run has not been called.
+func (d *Desk) start(sid string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ctx == nil || d.ctx.Err() != nil || d.running[sid] || time.Now().Before(d.retry[sid]) {
+		return
+	}
+	ctx := d.ctx
+	d.running[sid] = true
+	d.wg.Add(1)
+	go func() {
+		defer d.wg.Done()
+		err := d.hold(ctx, sid)
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		delete(d.running, sid)
+		if err != nil {
+			d.retry[sid] = time.Now().Add(d.backoff(err))
+		}
+	}()
+}
+
+// firstRest reports whether nobody was told yet that the case rests.
+func (d *Desk) firstRest(sid string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	first := !d.rests[sid]
+	d.rests[sid] = true
+	return first
+}
+
+// backoff is how long a case rests after its holder ended with err.
+func (d *Desk) backoff(err error) time.Duration {
+	if errors.Is(err, store.ErrHeld) {
+		return d.o.Lease / 4
+	}
+	return d.o.Lease
+}

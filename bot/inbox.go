@@ -1,0 +1,144 @@
+package bot
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+	"ghostbot/store"
+)
+
+// instructionMax is the longest instruction that is kept, in bytes.
+const instructionMax = 4000
+
+// inboxItem is a value at inbox/{id}: something that people did and the holder
+// of the case has not journaled yet.
+type inboxItem struct {
+	Kind        string             `json:"kind"` // instruction, refusal
+	At          time.Time          `json:"at"`
+	Instruction *agent.Instruction `json:"instruction,omitempty"`
+	Refusal     *show.Refusal      `json:"refusal,omitempty"`
+}
+
+// Words are what a person wrote in the thread of a case.
+type Words struct {
+	Delivery  string
+	SessionID string
+	By, Team  string
+	Text      string
+}
+
+// keyPart makes any delivery id a valid part of a key.
+func keyPart(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:16])
+}
+
+// Instruct stores what a person wrote for the brain to read at its next turn.
+// The once-key of the delivery and the item are one step; the same delivery
+// again is success.
+func (d *Desk) Instruct(ctx context.Context, w Words) error {
+	c, err := d.Case(ctx, w.SessionID)
+	if err != nil {
+		return err
+	}
+	if c.Closed {
+		return ErrClosed
+	}
+	text := strings.TrimSpace(w.Text)
+	if len(text) > instructionMax {
+		text = strings.ToValidUTF8(text[:instructionMax], "") + "…"
+	}
+	item := inboxItem{Kind: "instruction", At: time.Now().UTC(),
+		Instruction: &agent.Instruction{By: w.By, Text: d.o.Redact(text), At: time.Now().UTC()}}
+	body, err := json.Marshal(item)
+	if err != nil {
+		return err
+	}
+	return d.deliver(ctx, w.SessionID, w.Delivery, body)
+}
+
+// deliver stores one inbox item together with the once-key of its delivery.
+func (d *Desk) deliver(ctx context.Context, sid, delivery string, body []byte) error {
+	key := keyPart(delivery)
+	seen := store.Key{Scope: sid, Name: "seen/" + key}
+	item := store.Key{Scope: sid, Name: fmt.Sprintf("inbox/%020d-%s", time.Now().UnixNano(), key)}
+	err := d.o.DB.Commit(ctx, store.Commit{Scope: sid,
+		Guards: []store.Guard{{Key: seen, Version: store.Absent}},
+		Writes: []store.Write{{Key: seen, Data: []byte(`{"inbox":true}`)}, {Key: item, Data: body}}})
+	if conflict(err) {
+		return nil // delivered before
+	}
+	return err
+}
+
+func (d *Desk) seen(ctx context.Context, sid, delivery string) (bool, error) {
+	_, err := d.o.DB.Get(ctx, store.Key{Scope: sid, Name: "seen/" + keyPart(delivery)})
+	if errors.Is(err, store.ErrNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// People is the people of one case's thread, as the agent sees them.
+type People struct {
+	db    store.DB
+	sid   string
+	fence func() uint64
+	log   Journal // case journal
+}
+
+// Drain implements [agent.People]: each item leaves the inbox in the same step
+// in which its entry becomes durable.
+func (p *People) Drain(ctx context.Context) ([]agent.Instruction, error) {
+	items, err := p.db.List(ctx, p.sid, "inbox/")
+	if err != nil {
+		return nil, fmt.Errorf("read inbox: %w", err)
+	}
+	var out []agent.Instruction
+	for _, v := range items {
+		var it inboxItem
+		if err := json.Unmarshal(v.Data, &it); err != nil {
+			return out, fmt.Errorf("inbox item %s: %w", v.Key, err)
+		}
+		var body any = it.Instruction
+		if it.Kind == show.KindOfRefusal {
+			body = it.Refusal
+		}
+		if _, _, err := p.log.AppendVia(ctx, it.Kind, body, p.taking(v)); err != nil {
+			return out, err
+		}
+		if it.Kind == "instruction" {
+			out = append(out, *it.Instruction)
+		}
+	}
+	return out, nil
+}
+
+// taking commits a line and the removal of the inbox item it stands for.
+func (p *People) taking(v store.Value) func(context.Context, store.Line) error {
+	return func(ctx context.Context, l store.Line) error {
+		return p.db.Commit(ctx, store.Commit{Scope: p.sid, Fence: p.fence(),
+			Guards: []store.Guard{{Key: v.Key, Version: v.Version}},
+			Writes: []store.Write{{Key: v.Key}}, Lines: []store.Line{l}})
+	}
+}
+
+// instructed reports whether an instruction waits in the inbox.
+func (p *People) instructed(ctx context.Context) (bool, error) {
+	items, err := p.db.List(ctx, p.sid, "inbox/")
+	for _, v := range items {
+		var it inboxItem
+		if json.Unmarshal(v.Data, &it) == nil && it.Kind == "instruction" {
+			return true, err
+		}
+	}
+	return false, err
+}

@@ -1,0 +1,142 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"ghostbot/safeexec"
+	"ghostbot/store"
+)
+
+// States of a stored proposal.
+const (
+	StatePending    = "PENDING"
+	StateApproved   = "APPROVED"
+	StateStarted    = "STARTED"
+	StateDone       = "DONE"
+	StateUnknown    = "UNKNOWN"
+	StateDenied     = "DENIED"
+	StateModified   = "MODIFIED"
+	StateExpired    = "EXPIRED"
+	StateCancelled  = "CANCELLED"
+	StateSuperseded = "SUPERSEDED"
+)
+
+// useBy bounds the time between an approval and the start of its process.
+const useBy = 5 * time.Minute
+
+// reasonWait is how long a denial waits for the words of whoever denied; the
+// window closes early when the modal is sent or closed.
+const reasonWait = 60 * time.Second
+
+// Vote is one person's approval.
+type Vote struct {
+	By string    `json:"by"`
+	At time.Time `json:"at"`
+}
+
+// storedProposal is the value at proposal/{id}. Fields may be added; a reader
+// ignores what it does not know.
+type storedProposal struct {
+	Proposal    safeexec.Proposal `json:"proposal"`
+	State       string            `json:"state"`
+	Needed      int               `json:"needed"`
+	Votes       []Vote            `json:"votes,omitempty"`
+	By          string            `json:"by,omitempty"`
+	At          time.Time         `json:"at"`
+	UseBy       time.Time         `json:"use_by"`
+	Reason      string            `json:"reason,omitempty"`
+	ReasonUntil time.Time         `json:"reason_until"`
+	Modified    string            `json:"modified,omitempty"`
+	version     store.Version
+}
+
+func proposalKey(sid, id string) store.Key { return store.Key{Scope: sid, Name: "proposal/" + id} }
+
+func stopKey(sid string) store.Key { return store.Key{Scope: sid, Name: "stop"} }
+
+func loadProposal(ctx context.Context, db store.DB, sid, id string) (storedProposal, error) {
+	var p storedProposal
+	v, err := db.Get(ctx, proposalKey(sid, id))
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(v.Data, &p); err != nil {
+		return p, fmt.Errorf("proposal %s: %w", id, err)
+	}
+	p.version = v.Version
+	return p, nil
+}
+
+// decision turns a stored answer into what the gate acts on. ok is false while
+// nothing is decided or the denial still waits for its reason.
+func (p storedProposal) decision(now time.Time) (d safeexec.Decision, ok bool) {
+	d = safeexec.Decision{By: p.By, At: p.At, UseBy: p.UseBy, Reason: p.Reason}
+	for _, v := range p.Votes {
+		d.Votes = append(d.Votes, v.By)
+	}
+	switch p.State {
+	case StatePending:
+		return d, false
+	case StateApproved, StateStarted:
+		d.Action = safeexec.Approve
+	case StateModified:
+		d.Action, d.Modified = safeexec.Modify, p.Modified
+	case StateExpired:
+		d.Reason = "expired"
+	case StateCancelled:
+		d.Reason = "stopped"
+	case StateDenied:
+		if p.Reason == "" && now.Before(p.ReasonUntil) {
+			return d, false
+		}
+	}
+	return d, true
+}
+
+// put replaces a stored proposal if nobody else did since it was read.
+func (p *storedProposal) put(ctx context.Context, db store.DB, sid string, guards []store.Guard, writes []store.Write) error {
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	k := proposalKey(sid, p.Proposal.ID)
+	guards = append(guards, store.Guard{Key: k, Version: p.version})
+	return db.Commit(ctx, store.Commit{
+		Scope: sid, Guards: guards, Writes: append(writes, store.Write{Key: k, Data: data}),
+	})
+}
+
+// wait calls ready until it reports true, whenever scope changes, at until, and
+// at least every poll. It returns the context's cause when ctx ends first.
+func wait(ctx context.Context, db store.DB, scope string, poll time.Duration, ready func() (done bool, until time.Time, err error)) error {
+	wctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	changed := db.Watch(wctx, scope)
+	for {
+		done, until, err := ready()
+		if err != nil || done {
+			return err
+		}
+		d := poll
+		if !until.IsZero() {
+			d = min(d, max(time.Until(until), time.Millisecond))
+		}
+		t := time.NewTimer(d)
+		select {
+		case <-changed:
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		}
+		t.Stop()
+	}
+}
+
+// conflict reports whether err means that a guard did not hold and nothing
+// happened.
+func conflict(err error) bool { return errors.Is(err, store.ErrConflict) }

@@ -1,0 +1,235 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ghostbot/bot/show"
+	"ghostbot/safeexec"
+	"ghostbot/store"
+)
+
+// Click is one person's answer to a card.
+type Click struct {
+	Delivery   string // once-key of the delivery
+	SessionID  string
+	ProposalID string
+	Digest     string // as on the card; must agree with the stored one
+	Addr       string // the message that was pressed
+	By, Team   string
+	Action     safeexec.Action
+	Text       string // Modify: the edited command
+	Reason     bool   // Deny: words will follow (see [Desk.Reason])
+}
+
+// Reply tells the person who pressed what came of it. Text is private and plain;
+// it names why and who can help when OK is false.
+type Reply struct {
+	OK    bool
+	Text  string
+	State string // state of the proposal after the click
+}
+
+func refuse(format string, args ...any) Reply { return Reply{Text: fmt.Sprintf(format, args...)} }
+
+// Resolve stores a person's answer to a proposal: one compare-and-set, the first
+// valid answer wins, and everybody else is told so. It does not wait for the
+// holder of the case. An error means that the store did not answer; nothing may
+// be assumed then.
+func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
+	for {
+		p, err := loadProposal(ctx, d.o.DB, c.SessionID, c.ProposalID)
+		if errors.Is(err, store.ErrNotFound) {
+			return refuse("This card belongs to no proposal that is known here."), nil
+		}
+		if err != nil {
+			return Reply{}, err
+		}
+		r, err := d.resolve(ctx, c, &p)
+		if err == nil || !conflict(err) {
+			if err == nil && !r.OK {
+				d.noteRefusal(ctx, c, p, r.Text)
+			}
+			return r, err
+		}
+		seen, err := d.seen(ctx, c.SessionID, c.Delivery)
+		if err != nil || seen {
+			return Reply{OK: true, State: p.State, Text: "Already recorded."}, err
+		}
+	}
+}
+
+func (d *Desk) resolve(ctx context.Context, c Click, p *storedProposal) (Reply, error) {
+	now, err := d.o.DB.Now(ctx)
+	if err != nil {
+		return Reply{}, err
+	}
+	if r, ok := d.current(ctx, c, p, now); !ok {
+		return r, nil
+	}
+	if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, p.Proposal.Requester); !ok && !(c.Action != safeexec.Approve && d.mayOnlyStop(ctx, c, p)) {
+		return refuse("%s", why), nil
+	}
+	if r, ok := d.apply(c, p, now); !ok {
+		return r, nil
+	}
+	seenKey := store.Key{Scope: c.SessionID, Name: "seen/" + keyPart(c.Delivery)}
+	err = p.put(ctx, d.o.DB, c.SessionID,
+		[]store.Guard{{Key: seenKey, Version: store.Absent}, {Before: p.Proposal.Expires}},
+		[]store.Write{{Key: seenKey, Data: []byte(`{"proposal":"` + p.Proposal.ID + `"}`)}})
+	if err != nil {
+		return Reply{}, err
+	}
+	return Reply{OK: true, State: p.State}, nil
+}
+
+// mayOnlyStop reports whether the person may deny or edit although approving is
+// refused only because they asked for the command themselves.
+func (d *Desk) mayOnlyStop(ctx context.Context, c Click, p *storedProposal) bool {
+	a := d.o.Access
+	a.Self = true
+	_, ok := a.May(ctx, d.o.Front, c.By, c.Team, p.Proposal.Requester)
+	return ok
+}
+
+// current checks that the click is about this proposal as it stands now.
+func (d *Desk) current(ctx context.Context, c Click, p *storedProposal, now time.Time) (Reply, bool) {
+	switch {
+	case c.Digest == "" || !strings.HasPrefix(p.Proposal.Digest, c.Digest) || len(c.Digest) < 16:
+		return refuse("This card shows another command than the one that is waiting. Nothing was decided."), false
+	case c.Addr != "" && !d.sameMessage(ctx, c, p):
+		return refuse("This is not the card of that command any more. Use the newest card in the thread."), false
+	case p.State != StatePending:
+		return Reply{Text: decidedText(p), State: p.State}, false
+	case !now.Before(p.Proposal.Expires):
+		return refuse("This proposal expired at %s. Nothing ran.", p.Proposal.Expires.UTC().Format("15:04 UTC")), false
+	}
+	return Reply{}, true
+}
+
+func decidedText(p *storedProposal) string {
+	t := "Already decided: " + p.State
+	if p.By != "" {
+		t += " by " + Mention(p.By)
+	}
+	if !p.At.IsZero() {
+		t += " at " + p.At.UTC().Format("15:04:05 UTC")
+	}
+	return t + "."
+}
+
+// sameMessage compares the pressed message with the card's address in the
+// message map. A card that is not in the map yet (its post has not returned) is
+// accepted: id and digest already bind the click.
+func (d *Desk) sameMessage(ctx context.Context, c Click, p *storedProposal) bool {
+	m, err := loadMessages(ctx, d.o.DB, c.SessionID)
+	if err != nil {
+		return false
+	}
+	n := p.Proposal.AuditID[strings.LastIndexByte(p.Proposal.AuditID, '_')+1:]
+	at, ok := m.Sent["card/"+n]
+	return !ok || at.Addr == "" || at.Addr == c.Addr
+}
+
+// apply changes p as c says; it does not store anything.
+func (d *Desk) apply(c Click, p *storedProposal, now time.Time) (Reply, bool) {
+	switch c.Action {
+	case safeexec.Approve:
+		for _, v := range p.Votes {
+			if v.By == c.By {
+				return Reply{Text: fmt.Sprintf("You already approved; %d of %d so far. Somebody else has to approve as well.", len(p.Votes), p.Needed), State: p.State}, false
+			}
+		}
+		p.Votes = append(p.Votes, Vote{By: c.By, At: now})
+		if len(p.Votes) >= p.Needed {
+			p.State, p.By, p.At, p.UseBy = StateApproved, c.By, now, now.Add(useBy)
+		}
+	case safeexec.Modify:
+		text := strings.TrimSpace(c.Text)
+		if why := d.CheckEdit(text); why != "" {
+			return refuse("%s", why), false
+		}
+		p.State, p.By, p.At, p.Modified = StateModified, c.By, now, text
+	default:
+		p.State, p.By, p.At = StateDenied, c.By, now
+		if c.Reason {
+			p.ReasonUntil = now.Add(reasonWait)
+		}
+	}
+	return Reply{}, true
+}
+
+// CheckEdit says why an edited command cannot be taken: it is FORBIDDEN, or it
+// is not exactly one command, or it is empty. "" accepts.
+func (d *Desk) CheckEdit(text string) string {
+	if strings.TrimSpace(text) == "" {
+		return "The command is empty. Close the window to keep the proposal as it is."
+	}
+	return d.o.Check(text)
+}
+
+// Reason adds the words of whoever denied, or closes the wait for them when text
+// is empty. Words that come after the denial was passed on reach the brain as an
+// instruction.
+func (d *Desk) Reason(ctx context.Context, c Click) (Reply, error) {
+	for {
+		p, err := loadProposal(ctx, d.o.DB, c.SessionID, c.ProposalID)
+		if err != nil {
+			return Reply{}, err
+		}
+		if p.State != StateDenied || p.By != c.By {
+			return refuse("%s", decidedText(&p)), nil
+		}
+		now, err := d.o.DB.Now(ctx)
+		if err != nil {
+			return Reply{}, err
+		}
+		if late := !now.Before(p.ReasonUntil); late || p.Reason != "" {
+			return d.lateReason(ctx, c, p)
+		}
+		p.Reason, p.ReasonUntil = d.o.Redact(strings.TrimSpace(c.Text)), now
+		if err := p.put(ctx, d.o.DB, c.SessionID, nil, nil); err == nil || !conflict(err) {
+			return Reply{OK: true, State: p.State}, err
+		}
+	}
+}
+
+func (d *Desk) lateReason(ctx context.Context, c Click, p storedProposal) (Reply, error) {
+	text := strings.TrimSpace(c.Text)
+	if text == "" {
+		return Reply{OK: true, State: p.State}, nil
+	}
+	err := d.Instruct(ctx, Words{Delivery: c.Delivery, SessionID: c.SessionID, By: c.By,
+		Text: "Reason for denying " + p.Proposal.AuditID + ": " + text})
+	return Reply{OK: true, State: p.State}, err
+}
+
+// noteRefusal puts a refusal into the inbox so that the holder journals it. A
+// refusal that cannot be stored is still a refusal.
+func (d *Desk) noteRefusal(ctx context.Context, c Click, p storedProposal, why string) {
+	body, err := json.Marshal(inboxItem{Kind: show.KindOfRefusal, At: time.Now().UTC(),
+		Refusal: &show.Refusal{By: c.By, What: actionName(c.Action), Why: plain(why), AuditID: p.Proposal.AuditID}})
+	if err == nil {
+		err = d.deliver(ctx, c.SessionID, "refusal-"+c.Delivery, body)
+	}
+	if err != nil {
+		d.o.Log.Warn("refusal is not journaled", "session_id", c.SessionID, "by", c.By, "err", err)
+	}
+}
+
+func actionName(a safeexec.Action) string {
+	switch a {
+	case safeexec.Approve:
+		return "approve"
+	case safeexec.Modify:
+		return "modify"
+	}
+	return "deny"
+}
+
+// plain removes the marks of [Mention].
+func plain(s string) string { return strings.NewReplacer("\x02", "", "\x03", "").Replace(s) }

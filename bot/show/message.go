@@ -1,0 +1,129 @@
+package show
+
+import (
+	"time"
+
+	"ghostbot/agent"
+)
+
+// Report is what a closed case came to; agent/rca makes it.
+type Report struct {
+	Title      string        `json:"title"`
+	Verdict    string        `json:"verdict"`
+	Confidence string        `json:"confidence"`
+	Summary    string        `json:"summary"`
+	Causes     []agent.Cause `json:"causes,omitempty"`
+	Actions    []string      `json:"actions,omitempty"`
+	Gaps       []string      `json:"gaps,omitempty"`
+	Path       string        `json:"path"`
+	SHA256     string        `json:"sha256"`
+	Size       int           `json:"size"`
+	Markdown   string        `json:"-"`
+}
+
+// Kind says what a message is, so that a front can lay it out.
+type Kind string
+
+// The kinds of messages.
+const (
+	KindRoot     Kind = "root"     // opens the thread: symptom and state
+	KindProgress Kind = "progress" // hypotheses and commands so far
+	KindSay      Kind = "say"      // the brain's words
+	KindCard     Kind = "card"     // a RISKY command and its decision
+	KindQuestion Kind = "question" // a question with buttons
+	KindLog      Kind = "log"      // one line: a decision, a take-over, a head
+	KindReport   Kind = "report"   // the root cause, also shown in the channel
+	KindFile     Kind = "file"     // the report as a file
+)
+
+// Message is one thing that people see. Exactly the part that Kind names is set.
+type Message struct {
+	Key       string // stable: "root", "card/007", ...
+	SessionID string
+	Entry     uint64 // entry it first stems from
+	Kind      Kind
+	Text      string // one line that says it all: notification, screen reader, plain rendering
+	Root      *RootView
+	Progress  *ProgressView
+	Card      *CardView
+	Question  *QuestionView
+	Log       *LogView
+	Report    *Report
+}
+
+// RootView is the message that opens the thread.
+type RootView struct {
+	Symptom   string
+	State     string // investigating, waiting for approval, waiting for an answer, finished, stopped
+	Requester string
+	Brain     string
+	Approvers []string // users and groups; empty: nobody
+	Verdict   string   // of a finished case
+	Started   time.Time
+}
+
+// ProgressView is the state of the investigation.
+type ProgressView struct {
+	Hypotheses []agent.Hypothesis
+	Steps      []Step
+	Hidden     int // earlier steps that are not listed
+	Turn       int
+	Done       bool
+}
+
+// Step is one command in the progress message.
+type Step struct {
+	AuditID string
+	Command string
+	State   string // running, waiting, ok, exit 7, timeout, denied, refused, unknown
+	Seconds float64
+}
+
+// CardView is an approval card.
+type CardView struct {
+	SessionID  string
+	ProposalID string
+	Digest     string
+	AuditID    string
+	State      string // PENDING, APPROVED, RUNNING, DONE, FAILED, DENIED, MODIFIED, EXPIRED, CANCELLED, SUPERSEDED, UNKNOWN
+	Command    string // the exact argument list, quoted
+	Program    string
+	Why        string
+	Hypothesis string
+	Risk       string
+	Rule       string
+	Target     string
+	Effect     string
+	Timeout    time.Duration
+	Expires    time.Time
+	Approvers  []string
+	Needed     int
+	Votes      []string
+	By         string
+	At         time.Time
+	Reason     string
+	Modified   string
+	Exit       *int
+	Seconds    float64
+	Output     string // first lines, redacted
+	Detail     string
+	Head       string
+	Requester  string
+	SelfOK     bool
+}
+
+// QuestionView is a question with its answer.
+type QuestionView struct {
+	Question  agent.Question
+	Answer    *agent.Answer
+	SessionID string
+}
+
+// LogView is one line of the thread's log.
+type LogView struct {
+	What string // approved, denied, modified, expired, ran, refused, takeover, repaired, heard, head, ended
+	By   string
+	Body string
+	Head string
+	N    uint64
+}

@@ -1,0 +1,435 @@
+// Package show turns the journals of a case into what people see of it: a pure
+// function from entries to messages. It knows no transport and no clock; the same
+// entries give the same messages, so that a thread can be rebuilt from entry 1.
+//
+// Every message has a stable key. A message of kind log carries the head of the
+// case at its entry and never changes: whoever copies it can show later that the
+// journal's tail was cut.
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+
+	"ghostbot/agent"
+	"ghostbot/safeexec"
+)
+
+// Entry kinds of the case journal that bot writes.
+const (
+	KindOfTakeover = "takeover"
+	KindOfRefusal  = "refusal"
+	KindOfReason   = "reason"
+	KindOfReport   = "report"
+	kindOfRepair   = "repair"
+	kindOfNotice   = "notice"
+)
+
+// stepsShown bounds the progress message: earlier steps are counted, not listed.
+const stepsShown = 12
+
+// headEvery is the largest number of entries between two posted heads.
+const headEvery = 20
+
+// Takeover is the body of a takeover entry: another process continues the case.
+type Takeover struct {
+	Owner string `json:"owner"`
+	Why   string `json:"why"`
+}
+
+// Refusal is the body of a refusal entry: somebody pressed or wrote what they
+// may not.
+type Refusal struct {
+	By      string `json:"by"`
+	What    string `json:"what"`
+	Why     string `json:"why"`
+	AuditID string `json:"audit_id,omitempty"`
+}
+
+// LateReason is the body of a reason entry: words that arrived after a denial
+// had been passed on.
+type LateReason struct {
+	AuditID string `json:"audit_id"`
+	By      string `json:"by"`
+	Text    string `json:"text"`
+}
+
+// Fold folds entries into the messages that people see. The zero value is ready;
+// Apply the entries in order, then read Messages. It is a pure function of the
+// entries: the same entries give the same messages.
+type Fold struct {
+	sid       string
+	opened    agent.Opened
+	root      RootView
+	progress  ProgressView
+	steps     []Step
+	stepOf    map[string]int
+	cards     map[string]*CardView
+	questions map[string]*QuestionView
+	order     []*Message
+	byKey     map[string]*Message
+	fold      *agent.Fold
+	lastHead  uint64
+	needed    func(class, rule string) int
+	selfOK    bool
+}
+
+// New returns an empty projection. needed tells how many approvers a
+// proposal wants; selfOK whether its requester may be one of them.
+func New(sid string, needed func(class, rule string) int, selfOK bool) *Fold {
+	return &Fold{
+		sid: sid, needed: needed, selfOK: selfOK, fold: agent.NewFold(sid),
+		stepOf: map[string]int{}, cards: map[string]*CardView{},
+		questions: map[string]*QuestionView{}, byKey: map[string]*Message{},
+	}
+}
+
+// Messages returns what people should see now, in the order of first appearance.
+// The messages are copies of pointers: read them before the next Apply.
+func (s *Fold) Messages() []Message {
+	out := make([]Message, 0, len(s.order))
+	for _, m := range s.order {
+		out = append(out, *m)
+	}
+	return out
+}
+
+// Apply folds one entry.
+func (s *Fold) Apply(e agent.Entry) {
+	s.fold.Apply(e)
+	switch e.Journal {
+	case "case":
+		s.applyCase(e)
+	case "shell":
+		s.applyShell(e)
+	}
+	if len(s.order) == 0 {
+		return
+	}
+	s.refresh(e)
+	if e.N-s.lastHead >= headEvery {
+		s.log(e, LogView{What: "head"})
+	}
+}
+
+func (s *Fold) applyCase(e agent.Entry) {
+	switch e.Kind {
+	case "opened":
+		s.open(e)
+	case "turn":
+		s.turn(e)
+	case "question":
+		s.question(e)
+	case "answer":
+		s.answer(e)
+	case "concluded":
+		s.conclude(e)
+	case KindOfReport:
+		s.report(e)
+	default:
+		s.line(e)
+	}
+}
+
+// line shows the entries that are one line of the thread's log.
+func (s *Fold) line(e agent.Entry) {
+	switch e.Kind {
+	case KindOfTakeover:
+		var t Takeover
+		if json.Unmarshal(e.Body, &t) == nil {
+			s.log(e, LogView{What: "takeover", Body: t.Why})
+		}
+	case kindOfRepair:
+		s.log(e, LogView{What: "repaired"})
+	case KindOfRefusal:
+		var r Refusal
+		if json.Unmarshal(e.Body, &r) == nil {
+			s.log(e, LogView{What: "refused", By: r.By, Body: r.What + ": " + r.Why})
+		}
+	case KindOfReason:
+		var r LateReason
+		if json.Unmarshal(e.Body, &r) == nil {
+			s.log(e, LogView{What: "reason", By: r.By, Body: r.Text})
+		}
+	case kindOfNotice:
+		var n struct{ Text string }
+		if json.Unmarshal(e.Body, &n) == nil {
+			s.log(e, LogView{What: "notice", Body: n.Text})
+		}
+	case "instruction":
+		var i agent.Instruction
+		if json.Unmarshal(e.Body, &i) == nil {
+			s.log(e, LogView{What: "heard", By: i.By, Body: i.Text})
+		}
+	}
+}
+
+func (s *Fold) add(m Message) *Message {
+	if old, ok := s.byKey[m.Key]; ok {
+		return old
+	}
+	m.SessionID = s.sid
+	p := &m
+	s.byKey[m.Key] = p
+	s.order = append(s.order, p)
+	return p
+}
+
+// log adds one line with the case's head at that entry; such a line is never
+// edited, so it shows later what the journal was then.
+func (s *Fold) log(e agent.Entry, v LogView) {
+	v.Head, v.N = e.Head, e.N
+	s.lastHead = e.N
+	s.add(Message{Key: fmt.Sprintf("log/%03d", e.N), Entry: e.N, Kind: KindLog, Text: logText(v), Log: &v})
+}
+
+func logText(v LogView) string {
+	t := strings.TrimSpace(v.What + " " + v.Body)
+	return fmt.Sprintf("%s (entry %d, head %s)", t, v.N, v.Head)
+}
+
+func (s *Fold) open(e agent.Entry) {
+	if json.Unmarshal(e.Body, &s.opened) != nil {
+		return
+	}
+	o := s.opened
+	s.lastHead = e.N
+	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: o.Approvers, Started: e.Time}
+	s.add(Message{Key: "root", Entry: e.N, Kind: KindRoot, Text: "Investigating: " + o.Symptom, Root: &s.root})
+	s.add(Message{Key: "progress", Entry: e.N, Kind: KindProgress, Text: "Reading the symptom", Progress: &s.progress})
+}
+
+func (s *Fold) turn(e agent.Entry) {
+	var t agent.TurnEntry
+	if json.Unmarshal(e.Body, &t) != nil || strings.TrimSpace(t.Text) == "" {
+		return
+	}
+	s.add(Message{Key: fmt.Sprintf("say/%03d", e.N), Entry: e.N, Kind: KindSay, Text: t.Text})
+}
+
+func (s *Fold) question(e agent.Entry) {
+	var q agent.Question
+	if json.Unmarshal(e.Body, &q) != nil {
+		return
+	}
+	v := &QuestionView{Question: q, SessionID: s.sid}
+	s.questions[q.ID] = v
+	s.add(Message{Key: "question/" + q.ID, Entry: e.N, Kind: KindQuestion, Text: q.Text, Question: v})
+}
+
+func (s *Fold) answer(e agent.Entry) {
+	var a agent.AnswerEntry
+	if json.Unmarshal(e.Body, &a) != nil {
+		return
+	}
+	if q, ok := s.questions[a.ID]; ok {
+		q.Answer = &a.Answer
+	}
+}
+
+func (s *Fold) conclude(e agent.Entry) {
+	var c agent.Conclusion
+	if json.Unmarshal(e.Body, &c) != nil {
+		return
+	}
+	s.root.State, s.root.Verdict = "finished", c.Verdict
+	if c.EndedBy == "stopped" {
+		s.root.State = "stopped"
+		s.log(e, LogView{What: "stopped", By: c.By})
+	}
+	s.progress.Done = true
+}
+
+func (s *Fold) report(e agent.Entry) {
+	var r Report
+	if json.Unmarshal(e.Body, &r) != nil {
+		return
+	}
+	s.add(Message{Key: "report", Entry: e.N, Kind: KindReport, Text: r.Title + ": " + r.Summary, Report: &r})
+	s.add(Message{Key: "file", Entry: e.N, Kind: KindFile, Text: "Report of " + s.sid, Report: &r})
+	s.log(e, LogView{What: "ended"})
+}
+
+func (s *Fold) applyShell(e agent.Entry) {
+	switch e.Kind {
+	case "proposed":
+		s.proposed(e)
+	case "decided":
+		s.decided(e)
+	case "intent":
+		s.intent(e)
+	case "outcome":
+		s.outcome(e)
+	}
+}
+
+func (s *Fold) proposed(e agent.Entry) {
+	var p safeexec.Proposal
+	if json.Unmarshal(e.Body, &p) != nil {
+		return
+	}
+	s.stepOf[e.ID] = len(s.steps)
+	s.steps = append(s.steps, Step{AuditID: e.ID, Command: p.Display, State: "running"})
+	if p.Class != safeexec.Risky {
+		return
+	}
+	id := e.Hash
+	if len(id) > 32 {
+		id = id[:32]
+	}
+	c := &CardView{
+		SessionID: s.sid, ProposalID: id, Digest: p.Digest, AuditID: e.ID, State: "PENDING",
+		Command: p.Display, Program: p.Program, Why: p.Reasoning, Hypothesis: p.Hypothesis,
+		Risk: p.Risk, Rule: p.Rule, Target: p.Target, Effect: p.Effect, Timeout: p.Timeout,
+		Expires: p.Expires, Approvers: s.opened.Approvers, Needed: s.needed(p.Class.String(), p.Rule),
+		Head: e.Head, Requester: p.Requester, SelfOK: s.selfOK,
+	}
+	s.cards[e.ID] = c
+	s.steps[len(s.steps)-1].State = "waiting"
+	s.add(Message{Key: fmt.Sprintf("card/%03d", e.N), Entry: e.N, Kind: KindCard, Text: cardText(c), Card: c})
+}
+
+func cardText(c *CardView) string {
+	if c.State == "PENDING" {
+		return "Approval needed: " + c.Command
+	}
+	return c.State + ": " + c.Command
+}
+
+func (s *Fold) decided(e agent.Entry) {
+	var d safeexec.Decided
+	if json.Unmarshal(e.Body, &d) != nil {
+		return
+	}
+	c, ok := s.cards[d.AuditID]
+	if !ok {
+		return
+	}
+	c.State, c.By, c.At, c.Reason, c.Modified, c.Votes = d.Decision, d.By, d.At, d.Reason, d.Modified, d.Votes
+	s.setStep(d.AuditID, strings.ToLower(d.Decision), 0)
+	body := c.Command
+	if d.Reason != "" && d.Reason != "expired" && d.Reason != "stopped" {
+		body += " (" + d.Reason + ")"
+	}
+	if d.Modified != "" {
+		body += " → " + d.Modified
+	}
+	s.log(e, LogView{What: strings.ToLower(d.Decision), By: d.By, Body: body})
+}
+
+func (s *Fold) intent(e agent.Entry) {
+	var i struct {
+		AuditID string `json:"audit_id"`
+	}
+	if json.Unmarshal(e.Body, &i) != nil {
+		return
+	}
+	s.setStep(i.AuditID, "running", 0)
+	if c, ok := s.cards[i.AuditID]; ok {
+		c.State = "RUNNING"
+	}
+}
+
+func (s *Fold) outcome(e agent.Entry) {
+	var r safeexec.Result
+	if json.Unmarshal(e.Body, &r) != nil {
+		return
+	}
+	s.setStep(r.AuditID, stepState(r), r.Duration)
+	c, ok := s.cards[r.AuditID]
+	if !ok {
+		return
+	}
+	c.Exit, c.Seconds, c.Detail = r.ExitCode, r.Duration, r.Detail
+	c.Output = firstLines(r.Output, 6)
+	switch {
+	case r.Error == "outcome_unknown":
+		c.State = "UNKNOWN"
+	case r.Status == "completed" && r.ExitCode != nil && *r.ExitCode == 0:
+		c.State = "DONE"
+	case r.Status == "completed" || c.State == "RUNNING":
+		c.State = "FAILED"
+	}
+	if c.State == "DONE" || c.State == "FAILED" || c.State == "UNKNOWN" {
+		s.log(e, LogView{What: "ran", Body: c.Command + ": " + stepState(r)})
+	}
+}
+
+// stepState is the outcome in one or two words.
+func stepState(r safeexec.Result) string {
+	switch {
+	case r.Error != "":
+		return strings.ReplaceAll(r.Error, "_", " ")
+	case r.Status == "denied":
+		return "denied"
+	case r.ExitCode != nil && *r.ExitCode == 0:
+		return "ok"
+	case r.ExitCode != nil:
+		return fmt.Sprintf("exit %d", *r.ExitCode)
+	case r.Signal != "":
+		return r.Signal
+	}
+	return r.Status
+}
+
+func (s *Fold) setStep(auditID, state string, seconds float64) {
+	if i, ok := s.stepOf[auditID]; ok {
+		s.steps[i].State, s.steps[i].Seconds = state, seconds
+	}
+}
+
+func firstLines(text string, n int) string {
+	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	if len(lines) > n {
+		lines = append(lines[:n], fmt.Sprintf("… %d more lines in the journal", len(lines)-n))
+	}
+	out := strings.Join(lines, "\n")
+	if r := []rune(out); len(r) > 1200 {
+		out = string(r[:1200]) + "…"
+	}
+	return out
+}
+
+// refresh brings the messages that summarise the case up to date.
+func (s *Fold) refresh(e agent.Entry) {
+	c := s.fold.Case()
+	s.progress.Hypotheses = c.Hypotheses
+	s.progress.Turn = c.TurnCount
+	s.progress.Steps, s.progress.Hidden = s.steps, 0
+	if n := len(s.steps) - stepsShown; n > 0 {
+		s.progress.Steps, s.progress.Hidden = s.steps[n:], n
+	}
+	if m := s.byKey["progress"]; m != nil {
+		m.Text = s.progressText()
+	}
+	for _, m := range s.order {
+		if m.Kind == KindCard {
+			m.Text = cardText(m.Card)
+		}
+	}
+	if s.root.State == "finished" || s.root.State == "stopped" {
+		return
+	}
+	s.root.State = "investigating"
+	for _, card := range s.cards {
+		if card.State == "PENDING" {
+			s.root.State = "waiting for approval"
+		}
+	}
+	for _, q := range s.questions {
+		if q.Answer == nil {
+			s.root.State = "waiting for an answer"
+		}
+	}
+}
+
+func (s *Fold) progressText() string {
+	if s.progress.Done {
+		return fmt.Sprintf("Finished after %d commands", len(s.steps))
+	}
+	if n := len(s.steps); n > 0 {
+		return fmt.Sprintf("%d commands so far, now: %s", n, s.steps[n-1].Command)
+	}
+	return "Reading the symptom"
+}

@@ -1,0 +1,552 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackevents"
+
+	"ghostbot/bot"
+	"ghostbot/safeexec"
+)
+
+const usage = "*ghostbot*\n" +
+	"`/ghost investigate <symptom>` opens a case: say what fails, where, since when. Example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`\n" +
+	"`/ghost status` lists the cases of this channel\n" +
+	"`/ghost stop [case]` ends a case and reports what was found\n" +
+	"`/ghost help` shows this\n" +
+	"Reply in a case's thread to add facts or correct the bot; write `stop` there to end it."
+
+// slash answers a slash command. The case is durable before the acknowledgement.
+func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
+	sctx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	verb, rest, _ := strings.Cut(strings.TrimSpace(c.Text), " ")
+	var text string
+	switch strings.ToLower(verb) {
+	case "investigate":
+		text = f.open(sctx, c, strings.TrimSpace(rest))
+	case "status":
+		text = f.status(sctx, c.ChannelID)
+	case "stop":
+		text = f.stop(sctx, c, strings.TrimSpace(rest))
+	case "help", "":
+		text = usage
+	default:
+		text = "`" + escape(cut(oneLine(verb), 40)) + "` is not a ghostbot command. Accepted: investigate, status, stop, help.\n" + usage
+	}
+	if text == "" {
+		f.ack(ctx, j, nil)
+		return
+	}
+	f.ack(ctx, j, map[string]any{"response_type": "ephemeral", "text": text})
+}
+
+func (f *Front) open(ctx context.Context, c slackgo.SlashCommand, symptom string) string {
+	if oneLine(symptom) == "" {
+		return "What should be investigated? Say what fails, where, since when, for example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`"
+	}
+	if why := f.desk.Allowed(c.ChannelID); why != "" {
+		return escape(why)
+	}
+	if why := f.absent(ctx, c.ChannelID); why != "" {
+		return why
+	}
+	if p, err := f.Person(ctx, c.UserID, c.TeamID); err != nil {
+		return "Who you are could not be checked, so no case was opened. Try again."
+	} else if !p.Active || !p.Human || !p.Member {
+		return "No case was opened: " + escape(p.Explain) + "."
+	}
+	_, err := f.desk.Open(ctx, bot.Opening{
+		Delivery: "slash " + c.TriggerID, Symptom: symptom, Requester: c.UserID,
+		Place: bot.Place{Transport: "slack", Team: c.TeamID, Channel: c.ChannelID},
+	})
+	if err != nil {
+		f.log.Error("case is not opened", "err", err)
+		return "No case was opened: the store does not answer. Nothing was started; try again in a minute."
+	}
+	return ""
+}
+
+// absent says that the bot cannot post in a channel; "" when it can, or when
+// Slack does not tell.
+func (f *Front) absent(ctx context.Context, channel string) string {
+	ctx, done := context.WithTimeout(ctx, ackWithin/2)
+	defer done()
+	ch, err := f.api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: channel})
+	switch {
+	case err != nil && code0(err) == "channel_not_found":
+		return "I am not in this channel. Invite me first: `/invite @ghostbot`"
+	case err == nil && ch.IsArchived:
+		return "This channel is archived."
+	case err == nil && !ch.IsMember && !ch.IsIM:
+		return "I am not in this channel. Invite me first: `/invite @ghostbot`"
+	}
+	return ""
+}
+
+func (f *Front) status(ctx context.Context, channel string) string {
+	cases, err := f.desk.Status(ctx, channel)
+	if err != nil {
+		f.log.Error("cases are not listed", "err", err)
+		return "The cases could not be read. Try again in a minute."
+	}
+	if len(cases) == 0 {
+		return "No cases in this channel yet. Open one with `/ghost investigate <symptom>`."
+	}
+	var b strings.Builder
+	for _, c := range cases[max(0, len(cases)-15):] {
+		fmt.Fprintf(&b, "`%s`  *%s*  %s", escape(c.SessionID), escape(c.State), escape(cut(oneLine(c.Symptom), 120)))
+		if c.Pending > 0 {
+			fmt.Fprintf(&b, "  ·  %d waiting for approval", c.Pending)
+		}
+		fmt.Fprintf(&b, "  ·  opened %s\n", when(c.CreatedAt))
+	}
+	return b.String()
+}
+
+// stop ends the named case, or the only open one of the channel.
+func (f *Front) stop(ctx context.Context, c slackgo.SlashCommand, sid string) string {
+	if sid == "" {
+		open, err := f.openCases(ctx, c.ChannelID)
+		switch {
+		case err != nil:
+			return "The cases could not be read. Nothing was stopped; try again in a minute."
+		case len(open) == 0:
+			return "No case is open in this channel."
+		case len(open) > 1:
+			return "More than one case is open here. Say which: `/ghost stop " + strings.Join(open, "` or `/ghost stop ") + "`"
+		}
+		sid = open[0]
+	}
+	return f.end(ctx, sid, c.UserID, c.TeamID)
+}
+
+func (f *Front) openCases(ctx context.Context, channel string) ([]string, error) {
+	cases, err := f.desk.Status(ctx, channel)
+	var open []string
+	for _, c := range cases {
+		if !c.Closed {
+			open = append(open, c.SessionID)
+		}
+	}
+	return open, err
+}
+
+func (f *Front) end(ctx context.Context, sid, user, team string) string {
+	p, err := f.Person(ctx, user, team)
+	if err != nil {
+		return "Who you are could not be checked, so nothing was stopped. Try again."
+	}
+	if !p.Active || !p.Human || !p.Member {
+		return "Nothing was stopped: " + escape(p.Explain) + "."
+	}
+	err = f.desk.Stop(ctx, sid, user)
+	switch {
+	case errors.Is(err, bot.ErrNoCase):
+		return "There is no case `" + escape(cut(oneLine(sid), 60)) + "`. `/ghost status` lists the cases of this channel."
+	case errors.Is(err, bot.ErrClosed):
+		return "The case `" + escape(sid) + "` is closed already."
+	case err != nil:
+		f.log.Error("case is not stopped", "session_id", sid, "err", err)
+		return "Nothing was stopped: the store does not answer. Try again in a minute."
+	}
+	return "Stopping `" + escape(sid) + "`. What was found so far is reported in its thread."
+}
+
+// interaction answers a button, a sent modal or a closed one.
+func (f *Front) interaction(ctx context.Context, j job, cb slackgo.InteractionCallback) {
+	switch cb.Type {
+	case slackgo.InteractionTypeBlockActions:
+		f.actions(ctx, j, cb)
+	case slackgo.InteractionTypeViewSubmission:
+		f.submitted(ctx, j, cb)
+	case slackgo.InteractionTypeViewClosed:
+		f.closed(ctx, j, cb)
+	default:
+		f.ack(ctx, j, nil)
+	}
+}
+
+func (f *Front) actions(ctx context.Context, j job, cb slackgo.InteractionCallback) {
+	if len(cb.ActionCallback.BlockActions) == 0 {
+		f.ack(ctx, j, nil)
+		return
+	}
+	a := cb.ActionCallback.BlockActions[0]
+	switch {
+	case a.ActionID == actApprove || a.ActionID == actDeny:
+		f.decide(ctx, j, cb, a)
+	case a.ActionID == actModify:
+		f.ack(ctx, j, nil)
+		f.openEdit(ctx, cb, a)
+	case a.ActionID == actMore:
+		f.ack(ctx, j, nil)
+		if sid, ok := strings.CutPrefix(a.SelectedOption.Value, "stop "); ok {
+			f.whisper(ctx, cb, f.end(ctx, sid, cb.User.ID, team(cb)))
+		}
+	case strings.HasPrefix(a.ActionID, actAnswer):
+		f.answer(ctx, j, cb, a)
+	default:
+		f.ack(ctx, j, nil)
+	}
+}
+
+// team is the workspace of the person who acted, not of the message: they differ
+// in shared channels.
+func team(cb slackgo.InteractionCallback) string {
+	if cb.User.TeamID != "" {
+		return cb.User.TeamID
+	}
+	return cb.Team.ID
+}
+
+func clickOf(cb slackgo.InteractionCallback, value string) (bot.Click, bool) {
+	sid, id, digest, ok := parseCardValue(value)
+	c := bot.Click{SessionID: sid, ProposalID: id, Digest: digest, By: cb.User.ID, Team: team(cb)}
+	return c, ok
+}
+
+// decide stores an approval or a denial, acknowledges it, and only then talks.
+func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallback, a *slackgo.BlockAction) {
+	c, ok := clickOf(cb, a.Value)
+	if !ok {
+		f.ack(ctx, j, nil)
+		return
+	}
+	c.Addr = cb.Container.MessageTs
+	c.Delivery = strings.Join([]string{"click", cb.Container.MessageTs, a.ActionID, cb.User.ID, a.ActionTs}, " ")
+	c.Action = safeexec.Deny
+	if a.ActionID == actApprove {
+		c.Action = safeexec.Approve
+	}
+	c.Reason = c.Action == safeexec.Deny
+	rctx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	r, err := f.desk.Resolve(rctx, c)
+	if err != nil {
+		f.log.Error("decision is not stored", "session_id", c.SessionID, "err", err)
+		f.whisper(ctx, cb, "Your decision could not be stored, so nothing was decided. Press again in a moment.")
+		return // not acknowledged: Slack shows that it did not work
+	}
+	f.ack(ctx, j, nil)
+	if !r.OK {
+		f.whisper(ctx, cb, mrkdwn(r.Text))
+		return
+	}
+	if c.Action == safeexec.Deny && r.State == bot.StateDenied {
+		f.openReason(ctx, cb, c, a.Value)
+	}
+}
+
+func (f *Front) answer(ctx context.Context, j job, cb slackgo.InteractionCallback, a *slackgo.BlockAction) {
+	v := strings.Fields(a.Value)
+	if len(v) != 3 {
+		f.ack(ctx, j, nil)
+		return
+	}
+	actx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	r, err := f.desk.Answer(actx, v[0], v[1], v[2], cb.User.ID, team(cb))
+	if err != nil {
+		f.log.Error("answer is not stored", "session_id", v[0], "err", err)
+		f.whisper(ctx, cb, "Your answer could not be stored. Press again in a moment.")
+		return
+	}
+	f.ack(ctx, j, nil)
+	if !r.OK {
+		f.whisper(ctx, cb, mrkdwn(r.Text))
+	}
+}
+
+// whisper tells one person something that only they see. text is safe markup.
+func (f *Front) whisper(ctx context.Context, cb slackgo.InteractionCallback, text string) {
+	channel := cb.Container.ChannelID
+	if channel == "" {
+		channel = cb.Channel.ID
+	}
+	thread := cb.Message.ThreadTimestamp
+	f.whisperTo(ctx, channel, thread, cb.User.ID, text)
+}
+
+func (f *Front) whisperTo(ctx context.Context, channel, thread, user, text string) {
+	wctx, done := context.WithTimeout(ctx, callTimeout)
+	defer done()
+	opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false)}
+	if thread != "" {
+		opts = append(opts, slackgo.MsgOptionTS(thread))
+	}
+	if _, err := f.api.PostEphemeralContext(wctx, channel, user, opts...); err != nil {
+		f.log.Warn("private answer is not shown", "channel", channel, "err", err)
+	}
+}
+
+// eventsAPI takes replies in the threads of cases; everything else is
+// acknowledged and left alone.
+func (f *Front) eventsAPI(ctx context.Context, j job, e slackevents.EventsAPIEvent) {
+	w, ok := f.words(e)
+	if !ok {
+		f.ack(ctx, j, nil)
+		return
+	}
+	ectx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	sid, err := f.desk.CaseAt(ectx, bot.Place{Transport: "slack", Channel: w.channel, Thread: w.thread})
+	if errors.Is(err, bot.ErrNoCase) {
+		f.ack(ctx, j, nil)
+		return
+	}
+	if err == nil {
+		err = f.take(ectx, sid, w)
+	}
+	if err != nil {
+		f.log.Error("reply is not stored", "session_id", sid, "err", err)
+		return // not acknowledged: Slack delivers it again
+	}
+	f.ack(ctx, j, nil)
+}
+
+// reply is what a person wrote in a thread.
+type reply struct {
+	event, channel, thread, ts, user, team, text string
+}
+
+// words picks the messages that people wrote in threads. Edits, deletions, bots
+// and messages outside threads are not instructions.
+func (f *Front) words(e slackevents.EventsAPIEvent) (reply, bool) {
+	var r reply
+	switch in := e.InnerEvent.Data.(type) {
+	case *slackevents.MessageEvent:
+		if in.BotID != "" || in.SubType != "" && in.SubType != "thread_broadcast" {
+			return r, false
+		}
+		r = reply{channel: in.Channel, thread: in.ThreadTimeStamp, ts: in.TimeStamp, user: in.User, text: in.Text}
+	case *slackevents.AppMentionEvent:
+		r = reply{channel: in.Channel, thread: in.ThreadTimeStamp, ts: in.TimeStamp, user: in.User, text: in.Text}
+	default:
+		return r, false
+	}
+	r.event = "words " + r.channel + " " + r.ts // a mention arrives twice: as a message and as a mention
+	r.team = e.TeamID
+	return r, r.thread != "" && r.user != "" && r.user != f.me.UserID && strings.TrimSpace(r.text) != ""
+}
+
+// take stores one reply as an instruction, or stops the case.
+func (f *Front) take(ctx context.Context, sid string, w reply) error {
+	text := unmarkup(strings.ReplaceAll(w.text, "<@"+f.me.UserID+">", " "))
+	p, err := f.Person(ctx, w.user, "")
+	if err != nil {
+		return err
+	}
+	if !p.Active || !p.Human {
+		return nil
+	}
+	if !p.Member {
+		f.whisperTo(ctx, w.channel, w.thread, w.user, "Your reply is not passed on: "+escape(p.Explain)+".")
+		return nil
+	}
+	if isStop(text) {
+		if answer := f.end(ctx, sid, w.user, ""); !strings.HasPrefix(answer, "Stopping") {
+			f.whisperTo(ctx, w.channel, w.thread, w.user, answer)
+		}
+		return nil
+	}
+	err = f.desk.Instruct(ctx, bot.Words{Delivery: w.event, SessionID: sid, By: w.user, Text: text})
+	if errors.Is(err, bot.ErrClosed) {
+		f.whisperTo(ctx, w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate <symptom>`.")
+		return nil
+	}
+	return err
+}
+
+func isStop(text string) bool {
+	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
+	case "stop", "halt", "abort", "cancel", "stop it", "please stop", "ghost stop", "/ghost stop":
+		return true
+	}
+	return false
+}
+
+// unmarkup turns Slack's markup of what a person typed back into plain text:
+// <http://host|host> is the host they wrote, &amp; is &.
+func unmarkup(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '<')
+		if i < 0 {
+			break
+		}
+		j := strings.IndexByte(s[i:], '>')
+		if j < 0 {
+			break
+		}
+		b.WriteString(s[:i])
+		in := s[i+1 : i+j]
+		if target, label, ok := strings.Cut(in, "|"); ok {
+			in = label
+			if strings.HasPrefix(target, "http") && strings.Contains(target, label) && strings.Contains(label, "/") {
+				in = target
+			}
+		}
+		b.WriteString(in)
+		s = s[i+j+1:]
+	}
+	b.WriteString(s)
+	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(b.String())
+}
+
+// Modal callback ids.
+const (
+	viewReason = "ghost_reason"
+	viewEdit   = "ghost_edit"
+)
+
+// cannedReasons are offered beside free text; the brain reads the words.
+var cannedReasons = []string{
+	"Wrong target", "Too risky right now", "Not needed, try something else", "I will check this myself", "Wrong resource group, account or name",
+}
+
+// openReason asks for the reason of a denial that is already stored.
+func (f *Front) openReason(ctx context.Context, cb slackgo.InteractionCallback, c bot.Click, value string) {
+	var opts []*slackgo.OptionBlockObject
+	for _, r := range cannedReasons {
+		opts = append(opts, slackgo.NewOptionBlockObject(r, plainText(r, 75), nil))
+	}
+	pick := slackgo.NewInputBlock("canned", plainText("Reason", 100), nil, slackgo.NewOptionsSelectBlockElement(slackgo.OptTypeStatic, plainText("Choose a reason", 100), "canned", opts...))
+	pick.Optional = true
+	words := slackgo.NewPlainTextInputBlockElement(plainText("What should the bot do instead?", 100), "words")
+	words.Multiline, words.MaxLength = true, 1000
+	free := slackgo.NewInputBlock("words", plainText("In your own words", 100), plainText("The bot reads this and plans around it.", 150), words)
+	free.Optional = true
+	view := modal(viewReason, value, "Denied", "Send", "Skip",
+		section("The command is *denied* and nothing runs. A reason helps the investigation."), pick, free)
+	if !f.openView(ctx, cb, view) {
+		if _, err := f.desk.Reason(ctx, c); err != nil { // no words will come: do not wait for them
+			f.log.Warn("wait for a reason is not closed", "session_id", c.SessionID, "err", err)
+		}
+	}
+}
+
+func modal(id, meta, title, submit, closeText string, blocks ...slackgo.Block) slackgo.ModalViewRequest {
+	return slackgo.ModalViewRequest{
+		Type: slackgo.VTModal, CallbackID: id, PrivateMetadata: meta, NotifyOnClose: true,
+		Title: plainText(title, 24), Submit: plainText(submit, 24), Close: plainText(closeText, 24),
+		Blocks: slackgo.Blocks{BlockSet: blocks},
+	}
+}
+
+func (f *Front) openView(ctx context.Context, cb slackgo.InteractionCallback, v slackgo.ModalViewRequest) bool {
+	octx, done := context.WithTimeout(ctx, 3*time.Second)
+	defer done()
+	if _, err := f.api.OpenViewContext(octx, cb.TriggerID, v); err != nil {
+		f.log.Warn("window is not opened", "view", v.CallbackID, "err", err)
+		return false
+	}
+	return true
+}
+
+// openEdit opens the edit window. It decides nothing; whoever sends it is
+// checked then.
+func (f *Front) openEdit(ctx context.Context, cb slackgo.InteractionCallback, a *slackgo.BlockAction) {
+	c, ok := clickOf(cb, a.Value)
+	if !ok {
+		return
+	}
+	octx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	command, r, err := f.desk.Editable(octx, c)
+	if err != nil {
+		f.whisper(ctx, cb, "The proposal could not be read. Press again in a moment.")
+		return
+	}
+	if !r.OK {
+		f.whisper(ctx, cb, mrkdwn(r.Text))
+		return
+	}
+	input := slackgo.NewPlainTextInputBlockElement(nil, "command")
+	input.InitialValue, input.Multiline, input.MaxLength = cut(command, commandMax), true, commandMax
+	block := slackgo.NewInputBlock("command", plainText("Command", 100), plainText("One command without pipes or substitutions. It is classified again and, unless it is read-only, asked for again.", 300), input)
+	view := modal(viewEdit, a.Value+" "+cb.Container.MessageTs, "Edit the command", "Propose", "Keep as it is", block)
+	if !f.openView(ctx, cb, view) {
+		f.whisper(ctx, cb, "The edit window did not open in time. Press Modify again.")
+	}
+}
+
+func (f *Front) submitted(ctx context.Context, j job, cb slackgo.InteractionCallback) {
+	meta := strings.Fields(cb.View.PrivateMetadata)
+	if len(meta) < 3 {
+		f.ack(ctx, j, nil)
+		return
+	}
+	c, _ := clickOf(cb, strings.Join(meta[:3], " "))
+	c.Delivery = "view " + cb.View.ID + " " + cb.View.Hash + " " + cb.User.ID
+	sctx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	switch cb.View.CallbackID {
+	case viewReason:
+		c.Text = reasonText(cb)
+		f.finish(ctx, j, "words", func() (bot.Reply, error) { return f.desk.Reason(sctx, c) })
+	case viewEdit:
+		c.Action, c.Text = safeexec.Modify, inputValue(cb, "command", "command")
+		if len(meta) > 3 {
+			c.Addr = meta[3]
+		}
+		f.finish(ctx, j, "command", func() (bot.Reply, error) { return f.desk.Resolve(sctx, c) })
+	default:
+		f.ack(ctx, j, nil)
+	}
+}
+
+// finish acknowledges a sent modal: with an error under the input block when
+// the answer was not taken, so that what was typed is not lost.
+func (f *Front) finish(ctx context.Context, j job, block string, do func() (bot.Reply, error)) {
+	r, err := do()
+	switch {
+	case err != nil:
+		f.log.Error("window is not taken", "err", err)
+		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: "This could not be stored. Send it again in a moment."}))
+	case !r.OK:
+		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: cut(oneLine(r.Text), 300)}))
+	default:
+		f.ack(ctx, j, nil)
+	}
+}
+
+func inputValue(cb slackgo.InteractionCallback, block, action string) string {
+	if cb.View.State == nil {
+		return ""
+	}
+	return cb.View.State.Values[block][action].Value
+}
+
+func reasonText(cb slackgo.InteractionCallback) string {
+	words := strings.TrimSpace(inputValue(cb, "words", "words"))
+	canned := ""
+	if cb.View.State != nil {
+		canned = cb.View.State.Values["canned"]["canned"].SelectedOption.Value
+	}
+	switch {
+	case canned == "":
+		return words
+	case words == "":
+		return canned
+	}
+	return canned + ": " + words
+}
+
+// closed takes a reason window that was closed without words: the denial need
+// not wait for them.
+func (f *Front) closed(ctx context.Context, j job, cb slackgo.InteractionCallback) {
+	if c, ok := clickOf(cb, cb.View.PrivateMetadata); ok && cb.View.CallbackID == viewReason {
+		rctx, done := context.WithTimeout(ctx, ackWithin)
+		defer done()
+		if _, err := f.desk.Reason(rctx, c); err != nil {
+			f.log.Warn("wait for a reason is not closed", "session_id", c.SessionID, "err", err)
+		}
+	}
+	f.ack(ctx, j, nil)
+}

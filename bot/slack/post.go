@@ -1,0 +1,297 @@
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"ghostbot/bot"
+	"ghostbot/bot/show"
+)
+
+// metadataType marks this bot's messages.
+const metadataType = "ghostbot_message"
+
+// permanentCodes are answers to a message that trying again cannot mend.
+var permanentCodes = []string{
+	"invalid_blocks", "invalid_arguments", "msg_too_long", "msg_blocks_too_long", "no_text", "metadata_too_large",
+	"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch",
+}
+
+// apiError is an error of the Web API with what a caller may do about it.
+type apiError struct {
+	err   error
+	after time.Duration
+	final bool
+}
+
+func (e *apiError) Error() string             { return e.err.Error() }
+func (e *apiError) Unwrap() error             { return e.err }
+func (e *apiError) RetryAfter() time.Duration { return e.after }
+func (e *apiError) Permanent() bool           { return e.final }
+
+func classify(err error) error {
+	if err == nil {
+		return nil
+	}
+	out := &apiError{err: err}
+	var limited *slackgo.RateLimitedError
+	switch {
+	case errors.As(err, &limited):
+		out.after = limited.RetryAfter
+	case err.Error() == "ratelimited" || err.Error() == "rate_limited":
+		out.after = time.Second
+	default:
+		out.final = slices.Contains(permanentCodes, code0(err))
+	}
+	return out
+}
+
+// code0 is Slack's error code in err.
+func code0(err error) string {
+	var r slackgo.SlackErrorResponse
+	if errors.As(err, &r) {
+		return r.Err
+	}
+	return err.Error()
+}
+
+// pacer keeps posts to one channel near Slack's one a second, with a short burst
+// (chat.postMessage, rate limits page: "short bursts of more than one message").
+type pacer struct {
+	mu   sync.Mutex
+	next map[string]time.Time
+}
+
+const (
+	paceEvery = time.Second
+	paceBurst = 6 * time.Second // how far a channel may run ahead
+)
+
+// wait blocks until a post to channel is due.
+func (p *pacer) wait(ctx context.Context, channel string) error {
+	p.mu.Lock()
+	now := time.Now()
+	at := p.next[channel]
+	if floor := now.Add(-paceBurst); at.Before(floor) {
+		at = floor
+	}
+	p.next[channel] = at.Add(paceEvery)
+	p.mu.Unlock()
+	d := at.Sub(now)
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	case <-t.C:
+		return nil
+	}
+}
+
+func metadata(m show.Message) slackgo.MsgOption {
+	return slackgo.MsgOptionMetadata(slackgo.SlackMetadata{EventType: metadataType, EventPayload: map[string]any{"case": m.SessionID, "key": m.Key, "entry": m.Entry}})
+}
+
+// Post implements [bot.Front].
+func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, error) {
+	if err := f.pace.wait(ctx, p.Channel); err != nil {
+		return "", err
+	}
+	ctx, done := context.WithTimeout(ctx, callTimeout)
+	defer done()
+	if m.Kind == show.KindFile {
+		return f.upload(ctx, p, m)
+	}
+	text, blocks := render(m)
+	ts, err := f.post(ctx, p, m, text, blocks)
+	if final(err) {
+		f.log.Error("slack refuses the layout of a message, it is sent as plain text", slog.String("key", m.Key), "err", err)
+		ts, err = f.post(ctx, p, m, text, nil)
+	}
+	if err == nil && ts == "" {
+		err = errors.New("slack answered without a timestamp")
+	}
+	if err != nil {
+		return "", classify(err)
+	}
+	return ts, nil
+}
+
+func final(err error) bool {
+	return err != nil && slices.Contains(permanentCodes, code0(err))
+}
+
+func (f *Front) post(ctx context.Context, p bot.Place, m show.Message, text string, blocks []slackgo.Block) (string, error) {
+	opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false), metadata(m),
+		slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionDisableMediaUnfurl()}
+	if blocks != nil {
+		opts = append(opts, slackgo.MsgOptionBlocks(blocks...))
+	}
+	if p.Thread != "" {
+		opts = append(opts, slackgo.MsgOptionTS(p.Thread))
+	}
+	if m.Kind == show.KindReport {
+		opts = append(opts, slackgo.MsgOptionBroadcast())
+	}
+	_, ts, err := f.api.PostMessageContext(ctx, p.Channel, opts...)
+	return ts, err
+}
+
+// Update implements [bot.Front]. Text and blocks are always sent together:
+// chat.update with text alone would remove the blocks.
+func (f *Front) Update(ctx context.Context, p bot.Place, addr string, m show.Message) error {
+	ctx, done := context.WithTimeout(ctx, callTimeout)
+	defer done()
+	text, blocks := render(m)
+	_, _, _, err := f.api.UpdateMessageContext(ctx, p.Channel, addr,
+		slackgo.MsgOptionText(cut(text, 3900), false), slackgo.MsgOptionBlocks(blocks...), metadata(m))
+	if final(err) && code0(err) != "message_not_found" {
+		_, _, _, err = f.api.UpdateMessageContext(ctx, p.Channel, addr, slackgo.MsgOptionText(cut(text, 3900), false), metadata(m))
+	}
+	return classify(err)
+}
+
+// upload adds the report to the thread as a Markdown file.
+func (f *Front) upload(ctx context.Context, p bot.Place, m show.Message) (string, error) {
+	body := m.Report.Markdown
+	if body == "" {
+		return "", &apiError{err: errors.New("the report file is empty or missing"), final: true}
+	}
+	file, err := f.api.UploadFileContext(ctx, slackgo.UploadFileParameters{
+		Filename: fileName(m.SessionID), Title: "Root cause analysis " + m.SessionID, Content: body, FileSize: len(body),
+		Channel: p.Channel, ThreadTimestamp: p.Thread,
+	})
+	if err != nil {
+		return "", classify(err)
+	}
+	return file.ID, nil
+}
+
+// Find implements [bot.Front]: it reads the thread (or, for the message that
+// opens it, the channel's newest messages) for one of ours with m's key.
+func (f *Front) Find(ctx context.Context, p bot.Place, m show.Message) (string, error) {
+	ctx, done := context.WithTimeout(ctx, callTimeout)
+	defer done()
+	for cursor := ""; ; {
+		msgs, next, err := f.page(ctx, p, cursor)
+		if err != nil {
+			return "", classify(fmt.Errorf("find message %s: %w", m.Key, err))
+		}
+		for _, got := range msgs {
+			if f.mine(got, m) {
+				return got.Timestamp, nil
+			}
+			if id := fileOf(got, m); id != "" {
+				return id, nil
+			}
+		}
+		if next == "" || p.Thread == "" {
+			return "", nil
+		}
+		cursor = next
+	}
+}
+
+func (f *Front) page(ctx context.Context, p bot.Place, cursor string) ([]slackgo.Message, string, error) {
+	if p.Thread == "" {
+		h, err := f.api.GetConversationHistoryContext(ctx, &slackgo.GetConversationHistoryParameters{ChannelID: p.Channel, Limit: 200, IncludeAllMetadata: true})
+		if err != nil {
+			return nil, "", err
+		}
+		return h.Messages, "", nil
+	}
+	msgs, _, next, err := f.api.GetConversationRepliesContext(ctx, &slackgo.GetConversationRepliesParameters{
+		ChannelID: p.Channel, Timestamp: p.Thread, Limit: 200, IncludeAllMetadata: true, Cursor: cursor})
+	return msgs, next, err
+}
+
+// mine reports whether got is this bot's message for m: metadata alone could be
+// somebody else's.
+func (f *Front) mine(got slackgo.Message, m show.Message) bool {
+	md := got.Metadata
+	return md.EventType == metadataType && md.EventPayload["case"] == m.SessionID && md.EventPayload["key"] == m.Key &&
+		(got.User == f.me.UserID || got.BotID != "" && got.BotID == f.me.BotID)
+}
+
+func fileOf(got slackgo.Message, m show.Message) string {
+	if m.Kind != show.KindFile {
+		return ""
+	}
+	for _, file := range got.Files {
+		if file.Name == fileName(m.SessionID) {
+			return file.ID
+		}
+	}
+	return ""
+}
+
+// Person implements [bot.Front].
+func (f *Front) Person(ctx context.Context, id, team string) (bot.Person, error) {
+	key := id + " " + team
+	f.mu.Lock()
+	c, ok := f.users[key]
+	f.mu.Unlock()
+	if ok && time.Since(c.at) < personAge {
+		return c.v, nil
+	}
+	ctx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	u, err := f.api.GetUserInfoContext(ctx, id)
+	if err != nil {
+		return bot.Person{}, classify(err)
+	}
+	p := f.person(u, team)
+	f.mu.Lock()
+	f.users[key] = cached[bot.Person]{v: p, at: time.Now()}
+	f.mu.Unlock()
+	return p, nil
+}
+
+// person turns Slack's facts into what a decision needs. Anything that is not
+// plainly a full member of this workspace is none.
+func (f *Front) person(u *slackgo.User, team string) bot.Person {
+	p := bot.Person{ID: u.ID, Name: strings.TrimSpace(u.Name), Active: !u.Deleted, Human: !u.IsBot && u.ID != "USLACKBOT"}
+	p.Member = !u.IsRestricted && !u.IsUltraRestricted && !u.IsStranger && (team == "" || team == f.me.TeamID) && (u.TeamID == "" || u.TeamID == f.me.TeamID)
+	switch {
+	case u.Deleted:
+		p.Explain = "this account is deactivated"
+	case !p.Human:
+		p.Explain = "bots decide nothing"
+	case u.IsRestricted || u.IsUltraRestricted:
+		p.Explain = "guests of the workspace decide nothing"
+	case !p.Member:
+		p.Explain = "people of another workspace decide nothing"
+	}
+	return p
+}
+
+// Members implements [bot.Front].
+func (f *Front) Members(ctx context.Context, group string) ([]string, error) {
+	f.mu.Lock()
+	c, ok := f.group[group]
+	f.mu.Unlock()
+	if ok && time.Since(c.at) < groupAge {
+		return c.v, nil
+	}
+	ctx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	ids, err := f.api.GetUserGroupMembersContext(ctx, group)
+	if err != nil {
+		return nil, classify(err)
+	}
+	f.mu.Lock()
+	f.group[group] = cached[[]string]{v: ids, at: time.Now()}
+	f.mu.Unlock()
+	return ids, nil
+}

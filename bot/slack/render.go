@@ -1,0 +1,407 @@
+package slack
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"ghostbot/agent"
+	"ghostbot/bot"
+	"ghostbot/bot/show"
+)
+
+// Action ids of the buttons that this front puts on messages.
+const (
+	actApprove = "ghost_approve"
+	actDeny    = "ghost_deny"
+	actModify  = "ghost_modify"
+	actMore    = "ghost_more"
+	actAnswer  = "ghost_answer_" // followed by the option's key
+)
+
+// render lays a message out. It is pure: the same message gives the same blocks.
+func render(m show.Message) (text string, blocks []slackgo.Block) {
+	switch m.Kind {
+	case show.KindRoot:
+		return renderRoot(m)
+	case show.KindProgress:
+		return renderProgress(m)
+	case show.KindCard:
+		return renderCard(m.Card)
+	case show.KindQuestion:
+		return renderQuestion(m)
+	case show.KindLog:
+		return renderLog(m)
+	case show.KindReport:
+		return renderReport(m)
+	}
+	return escape(cut(m.Text, 2900)), richText(m.Key, prose(cut(m.Text, 2900)))
+}
+
+func richText(id string, elements ...slackgo.RichTextElement) []slackgo.Block {
+	return []slackgo.Block{slackgo.NewRichTextBlock(blockID(id), elements...)}
+}
+
+func blockID(s string) string { return cut(s, 200) }
+
+// prose shows untrusted words as a rich_text section: nothing in them is markup.
+func prose(s string) slackgo.RichTextElement {
+	return slackgo.NewRichTextSection(word(clean(s)))
+}
+
+func word(s string) slackgo.RichTextSectionElement {
+	if s == "" {
+		s = " "
+	}
+	return slackgo.NewRichTextSectionTextElement(s, nil)
+}
+
+func bold(s string) slackgo.RichTextSectionElement {
+	return slackgo.NewRichTextSectionTextElement(s, &slackgo.RichTextSectionTextStyle{Bold: true})
+}
+
+func code(s string) slackgo.RichTextSectionElement {
+	s = oneLine(s)
+	if s == "" {
+		s = " "
+	}
+	return slackgo.NewRichTextSectionTextElement(s, &slackgo.RichTextSectionTextStyle{Code: true})
+}
+
+func pre(s string) slackgo.RichTextElement {
+	p := &slackgo.RichTextPreformatted{}
+	p.Type = slackgo.RTEPreformatted
+	p.Elements = []slackgo.RichTextSectionElement{word(clean(s))}
+	return p
+}
+
+func section(s string) slackgo.Block {
+	return slackgo.NewSectionBlock(markup(s, 3000), nil, nil)
+}
+
+func contextLine(s string) slackgo.Block {
+	return slackgo.NewContextBlock("", markup(s, 2000))
+}
+
+// when shows a time in the reader's own zone, with UTC as the fallback.
+func when(t time.Time) string {
+	return fmt.Sprintf("<!date^%d^{time}|%s>", t.Unix(), t.UTC().Format("15:04 UTC"))
+}
+
+func renderRoot(m show.Message) (string, []slackgo.Block) {
+	r := m.Root
+	state := r.State
+	if r.Verdict != "" {
+		state += ": " + verdictText(r.Verdict)
+	}
+	symptom := cut(oneLine(r.Symptom), 1500)
+	facts := fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s  ·  brain %s", escape(state), escape(m.SessionID), mention(r.Requester), escape(cut(r.Brain, 60)))
+	who := "*Nobody may approve commands here*: no approvers are configured. Only read-only probes will run."
+	if len(r.Approvers) > 0 {
+		who = "Read-only probes run by themselves. Anything else asks here first. Reply in this thread to steer; write `stop` to end."
+	}
+	return "Investigating: " + escape(cut(symptom, 300)), []slackgo.Block{
+		slackgo.NewHeaderBlock(plainText("Investigating: "+symptom, 140)),
+		slackgo.NewRichTextBlock("symptom", slackgo.NewRichTextSection(word(symptom))),
+		contextLine(facts),
+		contextLine(who),
+	}
+}
+
+func verdictText(v string) string {
+	switch v {
+	case "root_cause":
+		return "root cause found"
+	case "no_fault":
+		return "no fault found"
+	case "unverified":
+		return "could not be verified"
+	}
+	return oneLine(v)
+}
+
+func renderProgress(m show.Message) (string, []slackgo.Block) {
+	p := m.Progress
+	var parts []slackgo.RichTextElement
+	if len(p.Hypotheses) == 0 && len(p.Steps) == 0 {
+		parts = append(parts, slackgo.NewRichTextSection(word("Reading the symptom …")))
+	}
+	if len(p.Hypotheses) > 0 {
+		parts = append(parts, slackgo.NewRichTextSection(bold("Hypotheses")), hypothesisList(p.Hypotheses))
+	}
+	if len(p.Steps) > 0 {
+		head := "Commands"
+		if p.Hidden > 0 {
+			head = fmt.Sprintf("Commands (%d earlier ones are in the journal)", p.Hidden)
+		}
+		parts = append(parts, slackgo.NewRichTextSection(bold(head)), stepList(p.Steps))
+	}
+	return escape(cut(oneLine(m.Text), 300)), richText("progress", parts...)
+}
+
+func hypothesisList(hs []agent.Hypothesis) slackgo.RichTextElement {
+	if len(hs) > 8 {
+		hs = hs[len(hs)-8:]
+	}
+	items := make([]slackgo.RichTextElement, 0, len(hs))
+	for _, h := range hs {
+		line := []slackgo.RichTextSectionElement{bold(oneLine(h.ID) + " " + string(h.State)), word("  " + cut(oneLine(h.Description), 300))}
+		if h.Why != "" {
+			line = append(line, word(" — "+cut(oneLine(h.Why), 200)))
+		}
+		items = append(items, slackgo.NewRichTextSection(line...))
+	}
+	return slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...)
+}
+
+func stepList(steps []show.Step) slackgo.RichTextElement {
+	items := make([]slackgo.RichTextElement, 0, len(steps))
+	for _, s := range steps {
+		line := s.State
+		if s.Seconds >= 0.1 {
+			line += fmt.Sprintf(" (%.1f s)", s.Seconds)
+		}
+		items = append(items, slackgo.NewRichTextSection(code(cut(s.Command, 200)), word("  "+oneLine(line))))
+	}
+	return slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...)
+}
+
+// commandMax is the longest command that a card offers for approval: beyond it
+// people cannot read what they approve.
+const commandMax = 2500
+
+func renderCard(c *show.CardView) (string, []slackgo.Block) {
+	short := cut(oneLine(c.Command), 60)
+	title := cardTitle(c)
+	blocks := []slackgo.Block{
+		slackgo.NewHeaderBlock(plainText(title+": "+short, 150)),
+		slackgo.NewRichTextBlock("command", pre(wrapArgs(cut(c.Command, commandMax), 60))),
+	}
+	if c.State == bot.StatePending {
+		return pendingCard(c, short, blocks)
+	}
+	blocks = append(blocks, contextLine(decidedLine(c)))
+	if c.Modified != "" {
+		blocks = append(blocks, slackgo.NewRichTextBlock("edited", slackgo.NewRichTextSection(word("Edited to:")), pre(cut(c.Modified, 1000))))
+	}
+	if c.Detail != "" {
+		blocks = append(blocks, contextLine(escape(cut(c.Detail, 300))))
+	}
+	if c.Output != "" {
+		blocks = append(blocks, slackgo.NewRichTextBlock("output", pre(cut(c.Output, 1500))))
+	}
+	return escape(title + ": " + short), blocks
+}
+
+func cardTitle(c *show.CardView) string {
+	switch c.State {
+	case bot.StatePending:
+		return "Approval needed"
+	case bot.StateApproved:
+		return "Approved, starting"
+	case "RUNNING":
+		return "Running"
+	case bot.StateDone:
+		return "Done"
+	case bot.StateUnknown:
+		return "Outcome unknown"
+	}
+	return c.State[:1] + strings.ToLower(c.State[1:])
+}
+
+func decidedLine(c *show.CardView) string {
+	var parts []string
+	switch {
+	case c.By != "" && c.State == bot.StateDenied:
+		parts = append(parts, "denied by "+mention(c.By)+" at "+when(c.At)+", nothing ran")
+	case c.By != "" && c.State == bot.StateModified:
+		parts = append(parts, "edited by "+mention(c.By)+" at "+when(c.At)+", nothing ran")
+	case len(c.Votes) > 0:
+		parts = append(parts, "approved by "+mentions(c.Votes)+" at "+when(c.At))
+	case c.State == bot.StateExpired:
+		parts = append(parts, "nobody decided in time, nothing ran")
+	case c.State == bot.StateCancelled || c.State == bot.StateSuperseded:
+		parts = append(parts, "nothing ran")
+	}
+	if c.Reason != "" && c.State == bot.StateDenied {
+		parts = append(parts, "reason: "+escape(cut(oneLine(c.Reason), 300)))
+	}
+	if c.Exit != nil {
+		parts = append(parts, fmt.Sprintf("exit code %d after %.1f s", *c.Exit, c.Seconds))
+	}
+	parts = append(parts, "entry `"+escape(c.AuditID)+"`")
+	return strings.Join(parts, "  ·  ")
+}
+
+func pendingCard(c *show.CardView, short string, blocks []slackgo.Block) (string, []slackgo.Block) {
+	why := cut(oneLine(c.Why), 300)
+	if c.Hypothesis != "" {
+		why += " (hypothesis " + oneLine(c.Hypothesis) + ")"
+	}
+	fields := []*slackgo.TextBlockObject{field("Risk", "RISKY: "+c.Risk), field("Target", orDash(c.Target)), field("Expected", orDash(c.Effect)), field("Time limit", c.Timeout.String())}
+	blocks = append(blocks,
+		section("*Why*  "+escape(why)),
+		slackgo.NewSectionBlock(nil, fields, nil),
+		contextLine(rules(c)))
+	if n := len([]rune(c.Command)); n > commandMax {
+		blocks = append(blocks, section(fmt.Sprintf("This command is %d characters long, longer than a card can show (%d). It cannot be approved here.", n, commandMax)))
+		return escape("Approval needed: " + short), blocks
+	}
+	if len(c.Approvers) > 0 {
+		blocks = append(blocks, buttons(c, short))
+	}
+	return fmt.Sprintf("Approval needed: %s. Expires %s.", escape(short), c.Expires.UTC().Format("15:04 UTC")), blocks
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "–"
+	}
+	return s
+}
+
+func field(name, value string) *slackgo.TextBlockObject {
+	return markup("*"+name+"*\n"+escape(cut(oneLine(value), 240)), 2000)
+}
+
+func rules(c *show.CardView) string {
+	who := "*Nobody can approve*: no approvers are configured (GHOST_APPROVERS)."
+	if len(c.Approvers) > 0 {
+		who = "Can approve: " + mentions(c.Approvers) + "."
+		if !c.SelfOK {
+			who += " Not " + mention(c.Requester) + ", who asked for it."
+		}
+		if c.Needed > 1 {
+			who += fmt.Sprintf(" %d different people are needed.", c.Needed)
+		}
+	}
+	return fmt.Sprintf("%s  Expires %s; then nothing runs.  ·  entry `%s`  ·  digest `%s`  ·  head `%s`", who, when(c.Expires), escape(c.AuditID), escape(cut(c.Digest, 13)), escape(cut(c.Head, 13)))
+}
+
+// cardValue is what a button carries: opaque ids, never the command.
+func cardValue(c *show.CardView) string {
+	d := c.Digest
+	if len(d) > 32 {
+		d = d[:32]
+	}
+	return c.SessionID + " " + c.ProposalID + " " + d
+}
+
+func parseCardValue(v string) (sid, id, digest string, ok bool) {
+	f := strings.Fields(v)
+	if len(f) != 3 {
+		return "", "", "", false
+	}
+	return f[0], f[1], f[2], true
+}
+
+func buttons(c *show.CardView, short string) slackgo.Block {
+	v := cardValue(c)
+	b := func(id, label, doing string, style slackgo.Style) *slackgo.ButtonBlockElement {
+		e := slackgo.NewButtonBlockElement(id, v, plainText(label, 75))
+		e.Style = style
+		e.AccessibilityLabel = cut(doing+" "+short, 75)
+		return e
+	}
+	more := slackgo.NewOverflowBlockElement(actMore, slackgo.NewOptionBlockObject("stop "+c.SessionID, plainText("Stop investigation", 75), nil))
+	return slackgo.NewActionBlock("decide", b(actApprove, "Approve", "Approve", slackgo.StylePrimary),
+		b(actDeny, "Deny", "Deny", slackgo.StyleDanger), b(actModify, "Modify", "Modify", ""), more)
+}
+
+func renderQuestion(m show.Message) (string, []slackgo.Block) {
+	q, a := m.Question.Question, m.Question.Answer
+	text := cut(q.Text, 2000)
+	blocks := []slackgo.Block{slackgo.NewRichTextBlock("question", slackgo.NewRichTextSection(word(clean(text))))}
+	if a != nil {
+		line := "answered: *" + escape(oneLine(a.Text)) + "*"
+		switch {
+		case a.Key == "instruction":
+			line = "answered by a reply in the thread"
+		case a.Key == "expired":
+			line = "nobody answered in time"
+		case a.By != "":
+			line += " by " + mention(a.By)
+		}
+		return escape(cut(oneLine(text), 300)), append(blocks, contextLine(line))
+	}
+	var els []slackgo.BlockElement
+	for _, o := range q.Options {
+		els = append(els, slackgo.NewButtonBlockElement(actAnswer+o.Key, m.SessionID+" "+q.ID+" "+o.Key, plainText(o.Label, 75)))
+	}
+	if len(els) > 0 {
+		blocks = append(blocks, slackgo.NewActionBlock("answer", els...))
+	}
+	hint := "Answer with a button"
+	if q.Free {
+		hint = "Answer by replying in this thread"
+	}
+	if !q.Expires.IsZero() {
+		hint += "  ·  open until " + when(q.Expires)
+	}
+	return escape(cut(oneLine(text), 300)), append(blocks, contextLine(hint))
+}
+
+// logWords are the first words of a line of the thread's log.
+var logWords = map[string]string{
+	"approved": "Approved", "denied": "Denied", "modified": "Edited", "expired": "Expired", "cancelled": "Cancelled",
+	"superseded": "Superseded", "ran": "Ran", "refused": "Refused", "takeover": "Take-over", "repaired": "Journal repaired",
+	"heard": "Heard", "head": "Journal head", "ended": "Investigation ended", "stopped": "Stopped", "reason": "Reason", "notice": "Note", "rests": "Resting",
+}
+
+func renderLog(m show.Message) (string, []slackgo.Block) {
+	v := m.Log
+	what, ok := logWords[v.What]
+	if !ok {
+		what = oneLine(v.What)
+	}
+	line := "*" + escape(what) + "*"
+	if v.By != "" {
+		line += " by " + mention(v.By)
+	}
+	if v.Body != "" {
+		line += ": " + escape(cut(oneLine(v.Body), 500))
+	}
+	if v.Head != "" {
+		line += fmt.Sprintf("  ·  head `%s` at entry %d", escape(v.Head), v.N)
+	}
+	return escape(cut(oneLine(what+": "+v.Body), 300)), []slackgo.Block{contextLine(line)}
+}
+
+func renderReport(m show.Message) (string, []slackgo.Block) {
+	r := m.Report
+	text := cut(oneLine(r.Title+": "+r.Summary), 300)
+	blocks := []slackgo.Block{
+		slackgo.NewHeaderBlock(plainText(r.Title, 150)),
+		slackgo.NewRichTextBlock("summary", prose(cut(r.Summary, 1500))),
+		contextLine("*" + escape(verdictText(r.Verdict)) + "*  ·  confidence *" + escape(oneLine(r.Confidence)) + "*  ·  case `" + escape(m.SessionID) + "`"),
+	}
+	var parts []slackgo.RichTextElement
+	if len(r.Causes) > 0 {
+		var items []slackgo.RichTextElement
+		for _, c := range r.Causes[:min(len(r.Causes), 6)] {
+			items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(c.Statement), 500)+"  "), code(strings.Join(c.Evidence, " "))))
+		}
+		parts = append(parts, slackgo.NewRichTextSection(bold("Cause, with the entries that show it")), slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...))
+	}
+	parts = append(parts, bullets("Recommended actions", r.Actions)...)
+	parts = append(parts, bullets("Not seen", r.Gaps)...)
+	if len(parts) > 0 {
+		blocks = append(blocks, slackgo.NewRichTextBlock("details", parts...))
+	}
+	return escape(text), append(blocks, contextLine("The full report is attached in the thread: `"+escape(fileName(m.SessionID))+"`. Every statement cites journal entries."))
+}
+
+func bullets(title string, lines []string) []slackgo.RichTextElement {
+	if len(lines) == 0 {
+		return nil
+	}
+	var items []slackgo.RichTextElement
+	for _, l := range lines[:min(len(lines), 8)] {
+		items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(l), 300))))
+	}
+	return []slackgo.RichTextElement{slackgo.NewRichTextSection(bold(title)), slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...)}
+}
+
+func fileName(sid string) string { return "ghost_rca_" + sid + ".md" }

@@ -1,0 +1,207 @@
+// Package slack is the Slack front: Socket Mode in, Web API out, Block Kit,
+// modals, acknowledgement, retries and size limits.
+//
+// # Acknowledging
+//
+// The reader of the socket only puts envelopes into a bounded queue; workers
+// store what an envelope means (a new case, a decision, an instruction) and
+// acknowledge it after that is durable, within [ackWithin]. An envelope that could
+// not be stored in time is not acknowledged: Slack then tells the person (or
+// delivers an event again), and the once-key of the delivery makes the repetition
+// harmless. Frames that the client library cannot decode are acknowledged from
+// their raw bytes.
+//
+// # Untrusted text
+//
+// Symptoms, command output, the brain's words and people's names never reach
+// Slack as markup: they go into rich_text elements, which parse nothing, or
+// through [escape]. The top-level text of a message is escaped as well, because
+// notifications render it.
+//
+// # Messages
+//
+// A message is always rendered from the journal's projection, never from what
+// Slack echoes. Its key is in the metadata (event type ghostbot_message), so that
+// a message posted by a process that died is found again.
+package slack
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"strings"
+	"sync"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+	"github.com/slack-go/slack/socketmode"
+
+	"ghostbot/bot"
+)
+
+const (
+	// ackWithin leaves a second of Slack's three for the way back.
+	ackWithin = 2 * time.Second
+	// queueLen bounds the envelopes that wait for a worker; more are answered
+	// with "busy".
+	queueLen = 512
+	workers  = 16
+	// callTimeout bounds one Web API call.
+	callTimeout = 15 * time.Second
+	// groupAge is how old the members of a user group may be when somebody
+	// presses a button. Slack allows 20 look-ups a minute.
+	groupAge = 60 * time.Second
+	// personAge is how long the facts about a user are believed.
+	personAge = 60 * time.Second
+)
+
+// Errors that callers branch on.
+var (
+	// ErrToken is a token that Slack refuses for good.
+	ErrToken = errors.New("slack refuses the token")
+)
+
+// Options build a Front.
+type Options struct {
+	AppToken string // xapp-
+	BotToken string // xoxb-
+	APIURL   string // "" for Slack's own; a missing slash at the end is added
+	Log      *slog.Logger
+	Redact   func(string) string
+}
+
+// Front connects a desk with one Slack workspace.
+type Front struct {
+	api   *slackgo.Client
+	sock  *socketmode.Client
+	log   *slog.Logger
+	desk  *bot.Desk
+	jobs  chan job
+	me    *slackgo.AuthTestResponse
+	pace  pacer
+	mu    sync.Mutex
+	group map[string]cached[[]string]
+	users map[string]cached[bot.Person]
+}
+
+type cached[T any] struct {
+	v  T
+	at time.Time
+}
+
+// New checks the tokens' form and returns a front that does nothing until Serve.
+func New(o Options) (*Front, error) {
+	if err := CheckTokens(o.AppToken, o.BotToken); err != nil {
+		return nil, err
+	}
+	opts := []slackgo.Option{
+		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout}),
+		slackgo.OptionAppLevelToken(o.AppToken),
+	}
+	if o.APIURL != "" {
+		opts = append(opts, slackgo.OptionAPIURL(strings.TrimSuffix(o.APIURL, "/")+"/"))
+	}
+	log := o.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	api := slackgo.New(o.BotToken, opts...)
+	return &Front{
+		api: api, sock: socketmode.New(api), log: log, jobs: make(chan job, queueLen),
+		group: map[string]cached[[]string]{}, users: map[string]cached[bot.Person]{},
+		pace: pacer{next: map[string]time.Time{}},
+	}, nil
+}
+
+// CheckTokens says what is wrong with the form of the two tokens, without
+// showing them.
+func CheckTokens(app, botToken string) error {
+	switch {
+	case app == "":
+		return errors.New("SLACK_APP_TOKEN is not set: an app-level token (xapp-...) with connections:write is required")
+	case botToken == "":
+		return errors.New("SLACK_BOT_TOKEN is not set: a bot token (xoxb-...) is required")
+	case strings.HasPrefix(app, "xoxb-") && strings.HasPrefix(botToken, "xapp-"):
+		return errors.New("SLACK_APP_TOKEN and SLACK_BOT_TOKEN are swapped: the first begins with xapp-, the second with xoxb-")
+	case !strings.HasPrefix(app, "xapp-"):
+		return errors.New("SLACK_APP_TOKEN does not begin with xapp-: an app-level token is required")
+	case !strings.HasPrefix(botToken, "xoxb-"):
+		return errors.New("SLACK_BOT_TOKEN does not begin with xoxb-: a bot token is required")
+	case strings.ContainsAny(app+botToken, " \t\r\n\""):
+		return errors.New("SLACK_APP_TOKEN or SLACK_BOT_TOKEN contains a blank, a quote or a line break")
+	}
+	return nil
+}
+
+// Connect learns who the bot is. It tries until ctx ends, because a bot may be
+// started before its network is up, except when Slack refuses the token.
+func (f *Front) Connect(ctx context.Context) error {
+	for d := time.Second; ; d = min(2*d, time.Minute) {
+		me, err := f.api.AuthTestContext(ctx)
+		if err == nil {
+			f.me = me
+			return nil
+		}
+		if fatal(err) {
+			return fmt.Errorf("%w: SLACK_BOT_TOKEN: %s", ErrToken, err)
+		}
+		f.log.Warn("slack does not answer yet", "retry_in", d, "err", err)
+		t := time.NewTimer(d)
+		select {
+		case <-ctx.Done():
+			t.Stop()
+			return context.Cause(ctx)
+		case <-t.C:
+		}
+	}
+}
+
+// Me is the bot's own user id, known after Connect.
+func (f *Front) Me() string { return f.me.UserID }
+
+// fatalCodes are answers that trying again cannot mend.
+var fatalCodes = []string{
+	"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired",
+	"not_allowed_token_type", "missing_scope", "no_permission", "team_access_not_granted", "user_removed_from_team", "team_disabled",
+}
+
+func fatal(err error) bool {
+	if err == nil {
+		return false
+	}
+	for _, c := range fatalCodes {
+		if err.Error() == c || strings.HasSuffix(err.Error(), ": "+c) {
+			return true
+		}
+	}
+	return false
+}
+
+// Serve carries envelopes to desk until ctx ends. It returns nil then, and an
+// error when Slack refuses the tokens.
+func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
+	f.desk = desk
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	var wg sync.WaitGroup
+	for range workers {
+		wg.Go(func() { f.work(ctx) })
+	}
+	wg.Go(func() { f.read(ctx, cancel) })
+	err := f.sock.RunContext(ctx)
+	stopped := ctx.Err() != nil
+	cause := context.Cause(ctx)
+	cancel(nil)
+	wg.Wait()
+	switch {
+	case errors.Is(cause, ErrToken):
+		return cause
+	case stopped:
+		return nil
+	case err != nil:
+		return fmt.Errorf("%w: SLACK_APP_TOKEN: %w", ErrToken, err)
+	}
+	return errors.New("slack closed the connection for good")
+}

@@ -1,0 +1,123 @@
+package slack
+
+import (
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	slackgo "github.com/slack-go/slack"
+)
+
+// clean removes control characters, direction overrides and zero-width
+// characters from untrusted text; lines and tabs stay.
+func clean(s string) string {
+	return strings.Map(func(r rune) rune {
+		switch {
+		case r == '\n' || r == '\t':
+			return r
+		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Cf, r):
+			return -1
+		}
+		return r
+	}, strings.ToValidUTF8(s, ""))
+}
+
+// escape makes untrusted text safe for mrkdwn: no <...> markup can arise from it
+// (Slack's formatting reference: escape &, < and >, in that order).
+func escape(s string) string {
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(clean(s))
+}
+
+// mrkdwn escapes text and turns the marks of bot.Mention into Slack mentions.
+func mrkdwn(s string) string {
+	var b strings.Builder
+	for {
+		i := strings.IndexByte(s, '\x02')
+		if i < 0 {
+			break
+		}
+		j := strings.IndexByte(s[i:], '\x03')
+		if j < 0 {
+			break
+		}
+		b.WriteString(escape(s[:i]))
+		b.WriteString(mention(s[i+1 : i+j]))
+		s = s[i+j+1:]
+	}
+	b.WriteString(escape(s))
+	return b.String()
+}
+
+// mention is the markup for a user or group id; anything else is escaped.
+func mention(id string) string {
+	for _, r := range id {
+		if !(r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') {
+			return escape(id)
+		}
+	}
+	switch {
+	case strings.HasPrefix(id, "S"):
+		return "<!subteam^" + id + ">"
+	case strings.HasPrefix(id, "U"), strings.HasPrefix(id, "W"):
+		return "<@" + id + ">"
+	}
+	return escape(id)
+}
+
+func mentions(ids []string) string {
+	out := make([]string, len(ids))
+	for i, id := range ids {
+		out[i] = mention(id)
+	}
+	return strings.Join(out, ", ")
+}
+
+// cut shortens s to n runes, with an ellipsis that says so.
+func cut(s string, n int) string {
+	if utf8.RuneCountInString(s) <= n {
+		return s
+	}
+	r := []rune(s)
+	return string(r[:n-1]) + "…"
+}
+
+func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+
+// plainText is a plain_text object, which parses no markup.
+func plainText(s string, n int) *slackgo.TextBlockObject {
+	s = cut(oneLine(s), n)
+	if s == "" {
+		s = " "
+	}
+	return slackgo.NewTextBlockObject(slackgo.PlainTextType, s, false, false)
+}
+
+// markup is a mrkdwn object of text that is already safe. Verbatim: bare URLs
+// and names in it are not linked.
+func markup(s string, n int) *slackgo.TextBlockObject {
+	o := slackgo.NewTextBlockObject(slackgo.MarkdownType, cut(s, n), false, true)
+	return o
+}
+
+// wrapArgs breaks a quoted command line at blanks outside quotes, so that no
+// argument hides behind a phone's edge. What is hashed and run is the list.
+func wrapArgs(s string, width int) string {
+	var b strings.Builder
+	col, quote := 0, rune(0)
+	for _, r := range s {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		}
+		if r == ' ' && quote == 0 && col >= width {
+			b.WriteString("\n    ")
+			col = 4
+			continue
+		}
+		b.WriteRune(r)
+		col++
+	}
+	return b.String()
+}

@@ -1,0 +1,102 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"time"
+
+	"ghostbot/store"
+)
+
+// CaseStatus is one line of a list of cases.
+type CaseStatus struct {
+	SessionID string    `json:"session_id"`
+	State     string    `json:"state"` // investigating, waiting for approval, waiting for an answer, stopping, finished
+	Symptom   string    `json:"symptom"`
+	Channel   string    `json:"channel"`
+	CreatedAt time.Time `json:"created_at"`
+	Closed    bool      `json:"closed"`
+	Pending   int       `json:"pending_approvals"`
+	Verdict   string    `json:"verdict,omitempty"`
+}
+
+// Status lists the cases of a channel ("" for all), oldest first.
+func (d *Desk) Status(ctx context.Context, channel string) ([]CaseStatus, error) {
+	cases, err := d.Cases(ctx)
+	if err != nil {
+		return nil, err
+	}
+	var out []CaseStatus
+	for _, c := range cases {
+		if channel != "" && c.Opening.Place.Channel != channel {
+			continue
+		}
+		s, err := Describe(ctx, d.o.DB, c)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Describe reads the state of one case from the store.
+func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) {
+	s := CaseStatus{SessionID: c.SessionID, State: "investigating", Symptom: c.Opening.Symptom, Channel: c.Opening.Place.Channel, CreatedAt: c.CreatedAt, Closed: c.Closed, Verdict: c.Verdict}
+	if c.Closed {
+		s.State = "finished"
+		return s, nil
+	}
+	ps, err := db.List(ctx, c.SessionID, "proposal/")
+	if err != nil {
+		return s, err
+	}
+	for _, v := range ps {
+		var p storedProposal
+		if json.Unmarshal(v.Data, &p) == nil && p.State == StatePending {
+			s.Pending++
+			s.State = "waiting for approval"
+		}
+	}
+	qs, err := db.List(ctx, c.SessionID, "question/")
+	if err != nil {
+		return s, err
+	}
+	for _, v := range qs {
+		var q storedQuestion
+		if json.Unmarshal(v.Data, &q) == nil && q.Answer == nil {
+			s.State = "waiting for an answer"
+		}
+	}
+	if _, err := db.Get(ctx, stopKey(c.SessionID)); err == nil {
+		s.State = "stopping"
+	}
+	return s, nil
+}
+
+// Editable returns the text of a proposal for an edit window, or a refusal when
+// the person may not edit it or it is decided.
+func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, err error) {
+	p, err := loadProposal(ctx, d.o.DB, c.SessionID, c.ProposalID)
+	if errors.Is(err, store.ErrNotFound) {
+		return "", refuse("This card belongs to no proposal that is known here."), nil
+	}
+	if err != nil {
+		return "", Reply{}, err
+	}
+	now, err := d.o.DB.Now(ctx)
+	if err != nil {
+		return "", Reply{}, err
+	}
+	c.Addr = ""
+	if r, ok := d.current(ctx, c, &p, now); !ok {
+		return "", r, nil
+	}
+	if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, ""); !ok {
+		d.noteRefusal(ctx, c, p, why)
+		return "", refuse("%s", why), nil
+	}
+	return strings.TrimSpace(p.Proposal.Display), Reply{OK: true}, nil
+}

@@ -1,0 +1,156 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/joho/godotenv"
+	"github.com/kelseyhightower/envconfig"
+)
+
+// secret is a value that never appears in logs, errors or doctor output.
+type secret string
+
+// String masks the value.
+func (s secret) String() string {
+	if s == "" {
+		return "(not set)"
+	}
+	return "(set)"
+}
+
+// GoString masks the value in %#v.
+func (s secret) GoString() string { return s.String() }
+
+// MarshalText masks the value in JSON and logs.
+func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
+
+// config is the environment of serve. Every GHOST_ variable is a field here;
+// others are refused.
+type config struct {
+	AppToken       secret        `envconfig:"SLACK_APP_TOKEN"`
+	BotToken       secret        `envconfig:"SLACK_BOT_TOKEN"`
+	SlackURL       string        `envconfig:"SLACK_API_URL"`
+	Approvers      []string      `envconfig:"GHOST_APPROVERS"`
+	Channels       []string      `envconfig:"GHOST_CHANNELS"`
+	SelfApproval   bool          `envconfig:"GHOST_SELF_APPROVAL" default:"true"`
+	TwoPerson      []string      `envconfig:"GHOST_TWO_PERSON"`
+	Lease          time.Duration `envconfig:"GHOST_LEASE" default:"12s"`
+	ApprovalTTL    time.Duration `envconfig:"GHOST_APPROVAL_TTL" default:"30m"`
+	Brain          string        `envconfig:"GHOST_BRAIN" default:"auto"`
+	StateDir       string        `envconfig:"GHOST_STATE_DIR"`
+	AuditDir       string        `envconfig:"GHOST_AUDIT_DIR"`
+	CommandTimeout time.Duration `envconfig:"GHOST_COMMAND_TIMEOUT" default:"60s"`
+	MaxTurns       int           `envconfig:"GHOST_MAX_TURNS" default:"50"`
+	ReadOnly       bool          `envconfig:"GHOST_READ_ONLY" default:"false"`
+	JournalKeyFile string        `envconfig:"GHOST_JOURNAL_KEY_FILE"`
+}
+
+// ours are the variables that config knows; GHOST_FAULT and GHOST_FAULT_COUNT
+// belong to builds for crash tests.
+var ours = []string{
+	"GHOST_APPROVERS", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
+	"GHOST_BRAIN", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_READ_ONLY",
+	"GHOST_JOURNAL_KEY_FILE", "GHOST_FAULT", "GHOST_FAULT_COUNT",
+}
+
+// loadEnv reads .env in the working directory when it is there; variables that
+// are set already win.
+func loadEnv() error {
+	err := godotenv.Load()
+	if err == nil || errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return usageError(".env: %v", err)
+}
+
+// load reads the environment of serve and checks every value.
+func load() (config, error) {
+	var c config
+	if err := loadEnv(); err != nil {
+		return c, err
+	}
+	if err := envconfig.Process("", &c); err != nil {
+		var p *envconfig.ParseError
+		if errors.As(err, &p) {
+			return c, usageError("%s: %q is not a valid %s (%v)", p.KeyName, p.Value, p.TypeName, p.Err)
+		}
+		return c, usageError("%v", err)
+	}
+	for _, kv := range os.Environ() {
+		k, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(k, "GHOST_") && !slices.Contains(ours, k) {
+			return c, usageError("%s is not a variable of ghostbot (accepted: %s)", k, strings.Join(ours[:len(ours)-2], " "))
+		}
+	}
+	return c, c.check()
+}
+
+// approverID is a Slack user or user group.
+var approverID = regexp.MustCompile(`^[UWS][A-Z0-9]{2,}$`)
+
+// channelID is a Slack channel.
+var channelID = regexp.MustCompile(`^[CGD][A-Z0-9]{2,}$`)
+
+func (c *config) check() error {
+	c.Approvers, c.Channels, c.TwoPerson = trim(c.Approvers), trim(c.Channels), trim(c.TwoPerson)
+	for _, a := range c.Approvers {
+		if !approverID.MatchString(a) {
+			return usageError("GHOST_APPROVERS: %q is not a Slack user (U...) or user group (S...)", a)
+		}
+	}
+	for _, ch := range c.Channels {
+		if !channelID.MatchString(ch) {
+			return usageError("GHOST_CHANNELS: %q is not a Slack channel id (C...)", ch)
+		}
+	}
+	bounds := []struct {
+		name    string
+		v       time.Duration
+		min, mx time.Duration
+	}{
+		{"GHOST_LEASE", c.Lease, 2 * time.Second, 5 * time.Minute},
+		{"GHOST_APPROVAL_TTL", c.ApprovalTTL, time.Second, 7 * 24 * time.Hour},
+		{"GHOST_COMMAND_TIMEOUT", c.CommandTimeout, time.Second, time.Hour},
+	}
+	for _, b := range bounds {
+		if b.v < b.min || b.v > b.mx {
+			return usageError("%s: %s is out of range (accepted: %s to %s)", b.name, b.v, b.min, b.mx)
+		}
+	}
+	if c.MaxTurns < 1 || c.MaxTurns > 1000 {
+		return usageError("GHOST_MAX_TURNS: %d is out of range (accepted: 1 to 1000)", c.MaxTurns)
+	}
+	if !slices.Contains([]string{"auto", "playbook"}, c.Brain) {
+		return usageError("GHOST_BRAIN: %q is not a brain of this build (accepted: auto playbook)", c.Brain)
+	}
+	return nil
+}
+
+func trim(in []string) []string {
+	var out []string
+	for _, s := range in {
+		if s = strings.TrimSpace(s); s != "" {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// journalKey reads the key that authenticates journal lines: at least 32 bytes.
+func journalKey(path string) ([]byte, error) {
+	b, err := os.ReadFile(path)
+	if err != nil {
+		return nil, fmt.Errorf("journal key: %w", err)
+	}
+	b = []byte(strings.TrimSpace(string(b)))
+	if len(b) < 32 {
+		return nil, fmt.Errorf("journal key %s: %d bytes are too few, at least 32 are needed", path, len(b))
+	}
+	return b, nil
+}

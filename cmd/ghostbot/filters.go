@@ -1,0 +1,186 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"ghostbot/safeexec/policy"
+	"ghostbot/safeexec/redact"
+)
+
+// maxJSONLine is the longest input line of the --jsonl filters, in bytes.
+const maxJSONLine = 64 << 20
+
+// selfPolicy is the policy of this binary.
+func selfPolicy() *policy.Policy {
+	self, err := os.Executable()
+	if err != nil {
+		self = ""
+	}
+	return policy.New(policy.Options{Self: self})
+}
+
+// classify prints the gate's verdict about one command, or about one a line.
+func classify(_ context.Context, c *cli, args []string) error {
+	var jsonl, asJSON bool
+	var command string
+	args, command = commandTail(args)
+	rest, err := c.flags("classify", args, func(fs *flag.FlagSet) {
+		fs.BoolVar(&jsonl, "jsonl", false, "")
+		fs.BoolVar(&asJSON, "json", false, "")
+	})
+	if err != nil {
+		return err
+	}
+	if command != "" {
+		rest = append(rest, command)
+	}
+	p := selfPolicy()
+	if jsonl {
+		if len(rest) > 0 {
+			return usageError("classify --jsonl reads standard input and takes no command, got %q", rest[0])
+		}
+		return eachLine(c, func(in struct {
+			ID      json.RawMessage `json:"id"`
+			Command string          `json:"command"`
+		}) any {
+			return struct {
+				ID json.RawMessage `json:"id"`
+				policy.Verdict
+			}{in.ID, p.Classify(in.Command)}
+		})
+	}
+	if len(rest) != 1 {
+		return usageError("classify wants one command in quotes, got %d arguments", len(rest))
+	}
+	v := p.Classify(rest[0])
+	if asJSON {
+		return encode(c.out, v)
+	}
+	fmt.Fprintf(c.out, "%s  %s: %s\n", v.Class, v.Rule, v.Reason)
+	return nil
+}
+
+// commandTail takes what follows "--" as one command given as words.
+func commandTail(args []string) (before []string, command string) {
+	for i, a := range args {
+		if a == "--" {
+			if len(args[i+1:]) == 1 {
+				return args[:i], args[i+1]
+			}
+			return args[:i], policy.Quote(args[i+1:])
+		}
+	}
+	return args, ""
+}
+
+// redactVerb is the redactor as a filter.
+func redactVerb(_ context.Context, c *cli, args []string) error {
+	var jsonl bool
+	rest, err := c.flags("redact", args, func(fs *flag.FlagSet) { fs.BoolVar(&jsonl, "jsonl", false, "") })
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return usageError("redact reads standard input and takes no argument, got %q", rest[0])
+	}
+	r := redact.New(redact.Options{})
+	if !jsonl {
+		text, err := io.ReadAll(c.in)
+		if err != nil {
+			return err
+		}
+		res, err := r.RedactFor(string(bytes.ToValidUTF8(text, []byte("\uFFFD"))), "")
+		if err != nil {
+			return err
+		}
+		_, err = io.WriteString(c.out, res.Text)
+		return err
+	}
+	return eachLine(c, func(in struct {
+		ID   json.RawMessage `json:"id"`
+		Text string          `json:"text"`
+	}) any {
+		res, err := r.RedactFor(in.Text, "")
+		if err != nil {
+			res = redact.Result{Text: "[withheld: redaction failed]"}
+		}
+		if res.Categories == nil {
+			res.Categories = []string{}
+		}
+		return struct {
+			ID         json.RawMessage `json:"id"`
+			Text       string          `json:"text"`
+			Count      int             `json:"count"`
+			Categories []string        `json:"categories"`
+		}{in.ID, res.Text, res.Count, res.Categories}
+	})
+}
+
+// eachLine decodes one T a line and writes what f makes of it, in order.
+func eachLine[T any](c *cli, f func(T) any) error {
+	in := bufio.NewReaderSize(c.in, 1<<20)
+	out := bufio.NewWriterSize(c.out, 1<<20)
+	enc := json.NewEncoder(out)
+	enc.SetEscapeHTML(false)
+	for n := 1; ; n++ {
+		line, err := readLine(in)
+		if len(bytes.TrimSpace(line)) > 0 {
+			var v T
+			if jerr := json.Unmarshal(line, &v); jerr != nil {
+				out.Flush()
+				return usageError("line %d of standard input is not the JSON object that is wanted: %v", n, jerr)
+			}
+			if werr := enc.Encode(f(v)); werr != nil {
+				return werr
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return out.Flush()
+		}
+		if err != nil {
+			out.Flush()
+			return fail(exitUsage, "line %d of standard input: %w", n, err)
+		}
+		if in.Buffered() == 0 {
+			if err := out.Flush(); err != nil { // a person or a program may be waiting for the answer
+				return err
+			}
+		}
+	}
+}
+
+func readLine(r *bufio.Reader) ([]byte, error) {
+	var line []byte
+	for {
+		part, err := r.ReadSlice('\n')
+		if len(line)+len(part) > maxJSONLine {
+			return nil, fmt.Errorf("longer than %d bytes", maxJSONLine)
+		}
+		if errors.Is(err, bufio.ErrBufferFull) {
+			line = append(line, part...)
+			continue
+		}
+		if line == nil {
+			return part, err
+		}
+		return append(line, part...), err
+	}
+}
+
+func encode(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetEscapeHTML(false)
+	return enc.Encode(v)
+}
+
+// oneLine keeps a listing one line an item, whatever the text holds.
+func oneLine(s string) string { return strings.Join(strings.Fields(redact.Clean([]byte(s))), " ") }

@@ -1,0 +1,76 @@
+package main
+
+import (
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+)
+
+// flags parses args, which may mix flags and arguments in any order, and returns
+// the arguments. Every verb takes --state-dir.
+func (c *cli) flags(name string, args []string, define func(*flag.FlagSet)) ([]string, error) {
+	fs := flag.NewFlagSet(name, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	fs.StringVar(&c.stateDir, "state-dir", "", "where files live")
+	fs.StringVar(&c.auditDir, "audit-dir", "", "where journals live")
+	if define != nil {
+		define(fs)
+	}
+	var rest []string
+	for {
+		if err := fs.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, usageError("")
+			}
+			return nil, usageError("%s: %s", name, plainFlagError(err, fs))
+		}
+		args = fs.Args()
+		if len(args) == 0 {
+			return rest, nil
+		}
+		rest, args = append(rest, args[0]), args[1:]
+		if len(rest) > 0 && rest[len(rest)-1] == "--" {
+			return append(rest[:len(rest)-1], args...), nil
+		}
+	}
+}
+
+// plainFlagError names the flag, the value and what is accepted.
+func plainFlagError(err error, fs *flag.FlagSet) string {
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
+	return err.Error() + " (accepted flags: " + strings.Join(names, " ") + ")"
+}
+
+// state returns the state directory: the flag, GHOST_STATE_DIR, or ghostbot in
+// the user's state home (XDG base directory specification).
+func (c *cli) state() string {
+	switch {
+	case c.stateDir != "":
+		return c.stateDir
+	case os.Getenv("GHOST_STATE_DIR") != "":
+		return os.Getenv("GHOST_STATE_DIR")
+	case os.Getenv("XDG_STATE_HOME") != "":
+		return filepath.Join(os.Getenv("XDG_STATE_HOME"), "ghostbot")
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		home = "."
+	}
+	return filepath.Join(home, ".local", "state", "ghostbot")
+}
+
+// audits returns the audit directory: the flag, GHOST_AUDIT_DIR, or audit in the
+// state directory.
+func (c *cli) audits() string {
+	switch {
+	case c.auditDir != "":
+		return c.auditDir
+	case os.Getenv("GHOST_AUDIT_DIR") != "":
+		return os.Getenv("GHOST_AUDIT_DIR")
+	}
+	return filepath.Join(c.state(), "audit")
+}

@@ -1,0 +1,104 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"ghostbot/agent"
+	"ghostbot/audit"
+	"ghostbot/bot"
+	"ghostbot/store"
+)
+
+// stream is the store as the journal's first sink.
+type stream struct {
+	db    store.DB
+	scope string
+	fence uint64
+}
+
+// Append implements [audit.Stream].
+func (s stream) Append(ctx context.Context, l audit.Line) error {
+	return refused(s.db.Commit(ctx, store.Commit{Scope: s.scope, Fence: s.fence, Lines: []store.Line{storeLine(l)}}))
+}
+
+// Lines implements [audit.Stream].
+func (s stream) Lines(ctx context.Context, after uint64) ([]audit.Line, error) {
+	ls, err := s.db.Lines(ctx, s.scope, after)
+	out := make([]audit.Line, 0, len(ls))
+	for _, l := range ls {
+		out = append(out, audit.Line{Journal: l.Journal, N: l.N, Prev: l.Prev, Hash: l.Hash, Data: l.Data})
+	}
+	return out, err
+}
+
+func storeLine(l audit.Line) store.Line {
+	return store.Line{Journal: l.Journal, N: l.N, Prev: l.Prev, Hash: l.Hash, Data: l.Data}
+}
+
+// refused tells the journal which errors mean that nothing happened.
+func refused(err error) error {
+	var g *store.GuardError
+	if errors.As(err, &g) {
+		return fmt.Errorf("%w: %w", audit.ErrRefused, err)
+	}
+	return err
+}
+
+// journal adapts one journal of a case to the gate, the agent and the bot. An
+// entry is written even while its context ends: what happened is recorded.
+type journal struct{ j *audit.Journal }
+
+// Append implements the one-method journal of safeexec, agent and bot.
+func (j journal) Append(ctx context.Context, kind string, body any) (uint64, string, error) {
+	return j.j.Append(context.WithoutCancel(ctx), kind, body)
+}
+
+// AppendVia implements [bot.Journal].
+func (j journal) AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (uint64, string, error) {
+	return j.j.AppendVia(context.WithoutCancel(ctx), kind, body, func(ctx context.Context, l audit.Line) error {
+		return refused(via(ctx, storeLine(l)))
+	})
+}
+
+// caseLog adapts audit.Log to bot and agent, adding to each entry the case's head
+// at that entry.
+type caseLog struct {
+	log *audit.Log
+	mu  sync.Mutex
+	all []agent.Entry
+	hd  audit.Heads
+}
+
+// Journal implements [bot.Log].
+func (l *caseLog) Journal(name string) bot.Journal { return journal{l.log.Journal(name)} }
+
+// Changed implements [bot.Log].
+func (l *caseLog) Changed() <-chan struct{} { return l.log.Changed() }
+
+// Close implements [bot.Log].
+func (l *caseLog) Close() error { return l.log.Close() }
+
+// Since implements [bot.Log].
+func (l *caseLog) Since(after uint64) ([]agent.Entry, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	fresh, err := l.log.Since(uint64(len(l.all)))
+	if err != nil {
+		return nil, err
+	}
+	for _, e := range fresh {
+		l.all = append(l.all, agentEntry(e, l.hd.Add(e).Short()))
+	}
+	if after >= uint64(len(l.all)) {
+		return nil, nil
+	}
+	return l.all[after:len(l.all):len(l.all)], nil
+}
+
+func agentEntry(e audit.Entry, head string) agent.Entry {
+	return agent.Entry{N: e.N, ID: e.ID(), Journal: e.Journal, Kind: e.Kind, Time: e.Time, Hash: e.Hash, Fence: e.Fence, Head: head, Body: json.RawMessage(e.Body)}
+}

@@ -1,0 +1,66 @@
+package main
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"ghostbot/agent/rca"
+	"ghostbot/audit"
+	"ghostbot/bot/show"
+)
+
+func reportPath(auditDir, sid string) string {
+	return filepath.Join(auditDir, "ghost_rca_"+sid+".md")
+}
+
+// report builds the root-cause report of a case from its journals and writes
+// it beside them.
+func (p *program) report(_ context.Context, sid string) (show.Report, error) {
+	r, err := buildReport(p.auditDir, sid, p.keys)
+	if err != nil {
+		return show.Report{}, err
+	}
+	path := reportPath(p.auditDir, sid)
+	if err := writeFile(path, []byte(r.Markdown)); err != nil {
+		return show.Report{}, err
+	}
+	sum := sha256.Sum256([]byte(r.Markdown))
+	return show.Report{
+		Title: r.Title, Verdict: r.Verdict, Confidence: r.Confidence, Summary: r.Summary, Causes: r.Causes,
+		Actions: r.Actions, Gaps: r.Gaps, Path: path, SHA256: hex.EncodeToString(sum[:]), Size: len(r.Markdown), Markdown: r.Markdown,
+	}, nil
+}
+
+func buildReport(auditDir, sid string, keys []audit.Key) (rca.Report, error) {
+	v := audit.Verify(auditDir, sid, audit.VerifyOptions{Keys: keys})
+	entries, err := audit.Read(auditDir, sid)
+	if err != nil {
+		return rca.Report{}, fmt.Errorf("read journals: %w", err)
+	}
+	return rca.Build(rca.Input{SessionID: sid, Entries: entries, Verified: v})
+}
+
+// writeFile replaces path as a whole: a reader sees the old text or the new one.
+func writeFile(path string, data []byte) error {
+	tmp, err := os.CreateTemp(filepath.Dir(path), ".report-*")
+	if err != nil {
+		return err
+	}
+	defer os.Remove(tmp.Name())
+	if _, err := tmp.Write(data); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := tmp.Sync(); err != nil {
+		tmp.Close()
+		return err
+	}
+	if err := tmp.Close(); err != nil {
+		return err
+	}
+	return os.Rename(tmp.Name(), path)
+}

@@ -1,0 +1,232 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/agent/playbook"
+	"ghostbot/audit"
+	"ghostbot/bot"
+	"ghostbot/bot/slack"
+	"ghostbot/orchestrator"
+	"ghostbot/safeexec"
+	"ghostbot/safeexec/policy"
+	"ghostbot/safeexec/redact"
+	"ghostbot/store"
+	"ghostbot/store/file"
+)
+
+// serve runs the Slack bot until it is told to stop.
+func serve(ctx context.Context, c *cli, args []string) error {
+	rest, err := c.flags("serve", args, nil)
+	if err != nil {
+		return err
+	}
+	if len(rest) > 0 {
+		return usageError("serve takes no argument, got %q", rest[0])
+	}
+	cfg, err := load()
+	if err != nil {
+		return err
+	}
+	log := slog.New(slog.NewTextHandler(c.err, nil))
+	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Log: log})
+	if err != nil {
+		return fail(exitUsage, "%w", err)
+	}
+	p, err := build(ctx, c, cfg, front, log)
+	if err != nil {
+		return err
+	}
+	defer p.close()
+	return p.serve(ctx, front)
+}
+
+// program is everything that serve builds, in one pass.
+type program struct {
+	cfg      config
+	log      *slog.Logger
+	db       store.DB
+	close    func()
+	auditDir string
+	workDir  string
+	policy   *policy.Policy
+	redactor *redact.Redactor
+	brain    agent.Brain
+	keys     []audit.Key
+	desk     *bot.Desk
+}
+
+func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.Logger) (*program, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	p := &program{cfg: cfg, log: log, auditDir: c.audits(), workDir: filepath.Join(c.state(), "work"),
+		policy:   policy.New(policy.Options{Self: self}),
+		redactor: redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken)}}),
+		brain:    playbook.New(playbook.Options{}),
+	}
+	if cfg.JournalKeyFile != "" {
+		k, err := journalKey(cfg.JournalKeyFile)
+		if err != nil {
+			return nil, fail(exitUsage, "GHOST_JOURNAL_KEY_FILE: %w", err)
+		}
+		p.keys = []audit.Key{{ID: filepath.Base(cfg.JournalKeyFile), Secret: k}}
+	}
+	db, err := file.Open(c.state())
+	if err != nil {
+		return nil, fail(exitUnavailable, "state directory: %w", err)
+	}
+	p.db = db
+	register, stop, err := p.register(ctx)
+	if err != nil {
+		db.Close()
+		return nil, err
+	}
+	p.close = func() { stop(); db.Close() }
+	p.desk, err = bot.New(p.options(front, register, db.Origin()))
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+func (p *program) options(front bot.Front, register bot.Journal, origin string) bot.Options {
+	host, _ := os.Hostname()
+	return bot.Options{
+		DB: p.db, Front: front, Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Lease: p.cfg.Lease,
+		Access:   bot.Access{Approvers: p.cfg.Approvers, Channels: p.cfg.Channels, Self: p.cfg.SelfApproval, TwoPerson: p.cfg.TwoPerson},
+		Brain:    p.brain.Name(),
+		Policy:   p.policy.Version(),
+		MaxTurns: p.cfg.MaxTurns,
+		Origin:   origin,
+		OpenLog:  p.openLog,
+		Register: register,
+		Build:    p.investigator,
+		Report:   p.report,
+		Body:     func(sid string) ([]byte, error) { return os.ReadFile(reportPath(p.auditDir, sid)) },
+		Check:    p.checkEdit,
+		Redact:   p.scrub,
+		Session:  agent.SessionFile,
+		Log:      p.log,
+	}
+}
+
+// scrub redacts one piece of text; text that could not be redacted is withheld.
+func (p *program) scrub(s string) string {
+	r, err := p.redactor.RedactFor(s, "")
+	if err != nil {
+		return "[withheld: redaction failed]"
+	}
+	return r.Text
+}
+
+// registerLease outlives every process: on one machine the kernel's lock, which
+// ends with the process, is what counts.
+const registerLease = 10 * 365 * 24 * time.Hour
+
+// register opens the deployment's journal. Its lease is also what keeps a second
+// process from serving the same state directory.
+func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
+	l, err := p.db.Acquire(ctx, store.Deployment, "serve", registerLease)
+	if errors.Is(err, store.ErrHeld) {
+		return nil, nil, fail(exitUnavailable, "another ghostbot serves this state directory")
+	}
+	if err != nil {
+		return nil, nil, fail(exitUnavailable, "state directory: %w", err)
+	}
+	log, err := audit.Open(ctx, audit.Options{Dir: p.auditDir, SID: audit.Register, Fence: l.Fence,
+		Stream: stream{p.db, store.Deployment, l.Fence}, Keys: p.keys})
+	if err != nil {
+		return nil, nil, fail(exitUnavailable, "register: %w", err)
+	}
+	j := journal{log.Journal(audit.Register)}
+	body := map[string]any{"policy": p.policy.Version(), "brain": p.brain.Name(), "approvers": p.cfg.Approvers, "version": versionText()}
+	if _, _, err := j.Append(ctx, "served", body); err != nil {
+		return nil, nil, fail(exitUnavailable, "register: %w", err)
+	}
+	return j, func() {
+		log.Close()
+		if err := p.db.Release(context.WithoutCancel(ctx), l); err != nil {
+			p.log.Warn("register lease is not released", "err", err)
+		}
+	}, nil
+}
+
+func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
+	log, err := audit.Open(ctx, audit.Options{Dir: p.auditDir, SID: sid, Fence: fence, Stream: stream{p.db, sid, fence}, Keys: p.keys})
+	if err != nil {
+		return nil, err
+	}
+	return &caseLog{log: log}, nil
+}
+
+// investigator builds the gate, the captures and the agent of one case.
+func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
+	shell, err := safeexec.New(safeexec.Options{
+		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Log.Journal(audit.Shell), Approver: parts.Approver,
+		Redactor: p.redactor, Dir: filepath.Join(p.workDir, parts.SessionID), ApprovalTTL: p.cfg.ApprovalTTL,
+		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return agent.New(agent.Options{
+		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: orchestrator.New(),
+		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
+		MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log,
+	})
+}
+
+// checkEdit says why an edited command is not taken.
+func (p *program) checkEdit(text string) string {
+	v := p.policy.Classify(text)
+	switch {
+	case v.Class == policy.Forbidden:
+		return "FORBIDDEN, whoever approves: " + v.Reason
+	case len(v.Argv) == 0:
+		return "Not exactly one command: " + v.Reason
+	case p.redactor.Contains(text):
+		return "The command contains a credential. Leave it out."
+	}
+	return ""
+}
+
+// serve runs front and desk until ctx ends or Slack refuses the tokens; the
+// cases give up their leases before it returns.
+func (p *program) serve(ctx context.Context, front *slack.Front) error {
+	if len(p.cfg.Approvers) == 0 {
+		p.log.Warn("no approvers are configured (GHOST_APPROVERS): every RISKY command will expire, read-only probes run")
+	}
+	if err := front.Connect(ctx); err != nil {
+		if ctx.Err() != nil {
+			return nil
+		}
+		return fail(exitUnavailable, "%w", err)
+	}
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := p.desk.Run(ctx); err != nil {
+			p.log.Error("desk ended", "err", err)
+		}
+	})
+	err := front.Serve(ctx, p.desk)
+	stop()
+	wg.Wait()
+	if err != nil {
+		return fail(exitUnavailable, "%w", err)
+	}
+	p.log.Info("stopped")
+	return nil
+}

@@ -1,0 +1,474 @@
+// Package e2e drives the real program against the local Slack workspace, over the
+// wire only: slash commands, clicks and modals go in through the workspace's
+// scripting endpoints, and what people see comes out of them.
+package e2e
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	slacksim "ghostbot/internal/sim/slack"
+)
+
+// binDir holds the programs under test, built once by TestMain: ghostbot, and
+// ghostbot-fault, which can be told to die at a write.
+var binDir = os.TempDir()
+
+func TestMain(m *testing.M) {
+	dir, err := os.MkdirTemp("", "ghostbot-e2e-")
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
+	binDir = dir
+	for _, b := range [][]string{
+		{"-o", filepath.Join(dir, "ghostbot"), "ghostbot/cmd/ghostbot"},
+		{"-tags", "faultinject", "-o", filepath.Join(dir, "ghostbot-fault"), "ghostbot/cmd/ghostbot"},
+		{"-o", filepath.Join(dir, "ghostlab"), "ghostbot/cmd/ghostlab"},
+	} {
+		if out, err := exec.Command("go", append([]string{"build"}, b...)...).CombinedOutput(); err != nil {
+			fmt.Fprintf(os.Stderr, "go build %v: %v\n%s", b, err, out)
+			os.Exit(1)
+		}
+	}
+	code := m.Run()
+	os.RemoveAll(dir)
+	os.Exit(code)
+}
+
+// lab is a workspace with a bot in it.
+type lab struct {
+	t     *testing.T
+	slack *slacksim.Server
+	state string
+	env   []string
+	bin   string
+	users map[string]user
+	chans map[string]string
+	mu    sync.Mutex
+	cmd   *exec.Cmd
+	logs  *bytes.Buffer
+	ended chan error
+}
+
+type user struct {
+	ID       string `json:"id"`
+	Name     string `json:"name"`
+	Approver bool   `json:"approver"`
+}
+
+// newLab starts a workspace; the bot is started by run.
+func newLab(t *testing.T, env ...string) *lab {
+	t.Helper()
+	s, err := slacksim.New(slacksim.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	l := &lab{t: t, slack: s, state: t.TempDir(), env: env, bin: "ghostbot", users: map[string]user{}, chans: map[string]string{}}
+	var us []user
+	l.get("/lab/users", &us)
+	for _, u := range us {
+		l.users[u.Name] = u
+	}
+	var cs []struct{ ID, Name string }
+	l.get("/lab/channels", &cs)
+	for _, c := range cs {
+		l.chans[c.Name] = c.ID
+	}
+	t.Cleanup(func() {
+		l.kill()
+		if t.Failed() {
+			t.Logf("bot's log:\n%s", l.log())
+		}
+	})
+	return l
+}
+
+func (l *lab) approver(i int) string {
+	var ids []string
+	for _, u := range l.users {
+		if u.Approver {
+			ids = append(ids, u.ID)
+		}
+	}
+	slices.Sort(ids)
+	if i >= len(ids) {
+		l.t.Fatalf("the workspace has %d approvers, want more than %d", len(ids), i)
+	}
+	return ids[i]
+}
+
+// other returns a full member who may not approve.
+func (l *lab) other() string {
+	for _, u := range l.users {
+		if !u.Approver && !strings.Contains(u.Name, "guest") && !strings.Contains(u.Name, "bot") && !strings.Contains(u.Name, "vendor") && !strings.Contains(u.Name, "partner") && !strings.Contains(u.Name, "former") {
+			return u.ID
+		}
+	}
+	l.t.Fatal("no member without approval rights is seeded")
+	return ""
+}
+
+func (l *lab) environ() []string {
+	var approvers []string
+	for _, u := range l.users {
+		if u.Approver {
+			approvers = append(approvers, u.ID)
+		}
+	}
+	env := []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.state,
+		"SLACK_APP_TOKEN=" + l.slack.AppToken, "SLACK_BOT_TOKEN=" + l.slack.BotToken, "SLACK_API_URL=" + l.slack.APIURL,
+		"GHOST_STATE_DIR=" + l.state, "GHOST_APPROVERS=" + strings.Join(approvers, ","), "GHOST_BRAIN=playbook", "GHOST_LEASE=3s"}
+	return append(env, l.env...)
+}
+
+// run starts the bot (again) and returns when it is connected or dead.
+func (l *lab) run(extra ...string) {
+	l.t.Helper()
+	cmd := exec.Command(filepath.Join(binDir, l.bin), "serve")
+	cmd.Dir = l.state
+	cmd.Env = append(l.environ(), extra...)
+	logs := &bytes.Buffer{}
+	w := &lockedWriter{mu: &l.mu, w: logs}
+	cmd.Stderr, cmd.Stdout = w, w
+	if err := cmd.Start(); err != nil {
+		l.t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() { ended <- cmd.Wait() }()
+	l.mu.Lock()
+	l.cmd, l.logs, l.ended = cmd, logs, ended
+	l.mu.Unlock()
+	l.until(15*time.Second, "the bot connects", func() bool {
+		return strings.Contains(l.log(), "connected to slack") || l.dead()
+	})
+}
+
+type lockedWriter struct {
+	mu *sync.Mutex
+	w  io.Writer
+}
+
+func (w *lockedWriter) Write(b []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.w.Write(b)
+}
+
+func (l *lab) log() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.logs == nil {
+		return ""
+	}
+	return l.logs.String()
+}
+
+// dead reports whether the bot's process has ended.
+func (l *lab) dead() bool {
+	select {
+	case err := <-l.ended:
+		l.ended <- err
+		return true
+	default:
+		return false
+	}
+}
+
+// kill ends the bot as kill -9 does, and waits for it.
+func (l *lab) kill() {
+	if l.cmd == nil {
+		return
+	}
+	l.cmd.Process.Kill()
+	l.wait()
+}
+
+// stop ends the bot as a supervisor of services does.
+func (l *lab) stop() {
+	l.cmd.Process.Signal(syscall.SIGTERM)
+	l.wait()
+}
+
+func (l *lab) wait() {
+	select {
+	case err := <-l.ended:
+		l.ended <- err
+	case <-time.After(20 * time.Second):
+		l.t.Error("the bot does not end")
+		l.cmd.Process.Kill()
+	}
+}
+
+func (l *lab) get(path string, v any) {
+	l.t.Helper()
+	resp, err := http.Get(l.slack.URL + path)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	if err := json.NewDecoder(resp.Body).Decode(v); err != nil {
+		l.t.Fatalf("GET %s: %v", path, err)
+	}
+}
+
+// outcome is what the workspace says came of an action.
+type outcome struct {
+	OK         bool              `json:"ok"`
+	Error      string            `json:"error"`
+	Detail     string            `json:"detail"`
+	Ephemerals []message         `json:"ephemerals"`
+	ViewID     string            `json:"view_id"`
+	Errors     map[string]string `json:"errors"`
+	AckMS      float64           `json:"ack_ms"`
+}
+
+// private is everything that only the acting person saw.
+func (o outcome) private() string {
+	var b strings.Builder
+	for _, m := range o.Ephemerals {
+		b.WriteString(m.Text)
+	}
+	return b.String()
+}
+
+func (l *lab) post(path string, body any) outcome {
+	l.t.Helper()
+	data, err := json.Marshal(body)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	resp, err := http.Post(l.slack.URL+path, "application/json", bytes.NewReader(data))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var o outcome
+	if err := json.NewDecoder(resp.Body).Decode(&o); err != nil {
+		l.t.Fatalf("POST %s: %v", path, err)
+	}
+	return o
+}
+
+func (l *lab) command(channel, user, text string) outcome {
+	l.t.Helper()
+	return l.post("/lab/command", map[string]any{"channel": l.chans[channel], "user": user, "text": text})
+}
+
+func (l *lab) click(channel, user, ts, label string) outcome {
+	l.t.Helper()
+	return l.post("/lab/click", map[string]any{"channel": l.chans[channel], "user": user, "ts": ts, "label": label})
+}
+
+func (l *lab) submit(view, user string, values map[string]any) outcome {
+	l.t.Helper()
+	return l.post("/lab/submit", map[string]any{"view_id": view, "user": user, "values": values})
+}
+
+func (l *lab) say(channel, user, thread, text string) outcome {
+	l.t.Helper()
+	return l.post("/lab/message", map[string]any{"channel": l.chans[channel], "user": user, "thread_ts": thread, "text": text})
+}
+
+// message is one message as people see it.
+type message struct {
+	TS        string          `json:"ts"`
+	Thread    string          `json:"thread_ts"`
+	User      string          `json:"user"`
+	Text      string          `json:"text"`
+	Blocks    json.RawMessage `json:"blocks"`
+	Broadcast bool            `json:"broadcast"`
+	Files     []struct {
+		ID   string `json:"id"`
+		Name string `json:"name"`
+	} `json:"files"`
+}
+
+// all is the message's text with everything in its blocks.
+func (m message) all() string { return m.Text + " " + string(m.Blocks) }
+
+func (l *lab) messages(channel string) []message {
+	l.t.Helper()
+	var ms []message
+	l.get("/lab/channels/"+l.chans[channel]+"/messages", &ms)
+	return ms
+}
+
+// thread returns the messages of the newest thread whose root mentions what.
+func (l *lab) thread(channel, what string) []message {
+	l.t.Helper()
+	var root string
+	all := l.messages(channel)
+	for _, m := range all {
+		if (m.Thread == "" || m.Thread == m.TS) && strings.Contains(m.Text, "Investigating: "+what) {
+			root = m.TS
+		}
+	}
+	var out []message
+	for _, m := range all {
+		if root != "" && (m.TS == root || m.Thread == root) {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// until waits for ok.
+func (l *lab) until(d time.Duration, what string, ok func() bool) {
+	l.t.Helper()
+	deadline := time.Now().Add(d)
+	for !ok() {
+		if time.Now().After(deadline) {
+			l.t.Fatalf("%s: not within %s", what, d)
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// find waits for a message of the thread whose text begins with prefix.
+func (l *lab) find(d time.Duration, channel, what, prefix string) message {
+	l.t.Helper()
+	var got message
+	l.until(d, "a message that begins with "+prefix, func() bool {
+		for _, m := range l.thread(channel, what) {
+			if strings.HasPrefix(m.Text, prefix) {
+				got = m
+				return true
+			}
+		}
+		return l.dead()
+	})
+	if got.TS == "" {
+		l.t.Fatalf("the bot died before a message that begins with %q", prefix)
+	}
+	return got
+}
+
+// sid reads the session id off the thread's root.
+func (l *lab) sid(channel, what string) string {
+	l.t.Helper()
+	var sid string
+	l.until(10*time.Second, "the thread of "+what, func() bool {
+		for _, m := range l.thread(channel, what) {
+			if i := strings.Index(m.all(), "ghost_2"); i >= 0 {
+				sid = strings.FieldsFunc(m.all()[i:], func(r rune) bool { return !(r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z') })[0]
+				return true
+			}
+		}
+		return false
+	})
+	return sid
+}
+
+// ghostbot runs one verb of the program on the lab's state directory.
+func (l *lab) ghostbot(args ...string) (string, int) {
+	l.t.Helper()
+	ctx, done := context.WithTimeout(context.Background(), 30*time.Second)
+	defer done()
+	cmd := exec.CommandContext(ctx, filepath.Join(binDir, "ghostbot"), args...)
+	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.state, "GHOST_STATE_DIR=" + l.state}
+	out, err := cmd.CombinedOutput()
+	var e *exec.ExitError
+	if errors.As(err, &e) {
+		return string(out), e.ExitCode()
+	}
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	return string(out), 0
+}
+
+// entry is one journal entry as `audit show --json` prints it.
+type entry struct {
+	N       uint64          `json:"n"`
+	Journal string          `json:"journal"`
+	Kind    string          `json:"kind"`
+	Body    json.RawMessage `json:"body"`
+}
+
+func (l *lab) journal(sid string) []entry {
+	l.t.Helper()
+	out, code := l.ghostbot("audit", "show", "--json", sid)
+	if code != 0 {
+		l.t.Fatalf("audit show: exit %d: %s", code, out)
+	}
+	var es []entry
+	dec := json.NewDecoder(strings.NewReader(out))
+	for {
+		var e entry
+		if err := dec.Decode(&e); errors.Is(err, io.EOF) {
+			return es
+		} else if err != nil {
+			l.t.Fatal(err)
+		}
+		es = append(es, e)
+	}
+}
+
+// deadPort is a loopback address where nothing listens.
+func deadPort(t *testing.T) string {
+	t.Helper()
+	ln, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer ln.Close()
+	return ln.Addr().String()
+}
+
+// gateway is a checkout service whose upstream refuses: what it answers comes of
+// really trying.
+func gateway(t *testing.T) (addr, upstream string) {
+	t.Helper()
+	upstream = deadPort(t)
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		resp, err := http.Get("http://" + upstream + r.URL.Path)
+		if err == nil {
+			resp.Body.Close()
+			return
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(http.StatusBadGateway)
+		json.NewEncoder(w).Encode(map[string]string{"error": "bad gateway", "upstream": upstream, "detail": errors.Unwrap(err).Error()})
+	}))
+	t.Cleanup(srv.Close)
+	return hostOf(t, srv.URL), upstream
+}
+
+// healthy is a service where nothing is wrong.
+func healthy(t *testing.T) string {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok\n") }))
+	t.Cleanup(srv.Close)
+	return hostOf(t, srv.URL)
+}
+
+func hostOf(t *testing.T, raw string) string {
+	t.Helper()
+	u, err := url.Parse(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return u.Host
+}

@@ -1,0 +1,402 @@
+package ghostbot
+
+import (
+	"fmt"
+	"go/ast"
+	"go/parser"
+	"go/token"
+	"io/fs"
+	"maps"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"sort"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// arrows are the imports of our own packages that are allowed. A package that is
+// not listed here fails the test. "..." allows the package's own rooms.
+var arrows = map[string][]string{
+	"ghostbot":                      {},
+	"ghostbot/audit":                {"ghostbot/internal/fault", "ghostbot/internal/beneath"},
+	"ghostbot/store":                {},
+	"ghostbot/store/storetest":      {"ghostbot/store"},
+	"ghostbot/store/file":           {"ghostbot/store", "ghostbot/internal/fault", "ghostbot/internal/beneath"},
+	"ghostbot/internal/fault":       {},
+	"ghostbot/internal/beneath":     {},
+	"ghostbot/safeexec":             {"ghostbot/safeexec/policy", "ghostbot/safeexec/redact", "ghostbot/safeexec/truncate"},
+	"ghostbot/safeexec/policy":      {"ghostbot/safeexec/policy/..."},
+	"ghostbot/safeexec/policy/*":    {"ghostbot/safeexec/policy/..."},
+	"ghostbot/safeexec/redact":      {"ghostbot/safeexec/redact/..."},
+	"ghostbot/safeexec/redact/*":    {"ghostbot/safeexec/redact/..."},
+	"ghostbot/safeexec/truncate":    {},
+	"ghostbot/orchestrator":         {"ghostbot/safeexec"},
+	"ghostbot/agent":                {"ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/store"},
+	"ghostbot/agent/playbook":       {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/agent/playbook/..."},
+	"ghostbot/agent/playbook/*":     {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/agent/playbook/..."},
+	"ghostbot/agent/rca":            {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
+	"ghostbot/bot":                  {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store"},
+	"ghostbot/bot/slack":            {"ghostbot/bot", "ghostbot/safeexec", "ghostbot/agent"},
+	"ghostbot/bot/term":             {"ghostbot/bot", "ghostbot/safeexec", "ghostbot/agent"},
+	"ghostbot/cmd/ghostbot":         {"ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
+	"ghostbot/internal/sim/slack":   {"ghostbot/internal/sim/slack/..."},
+	"ghostbot/internal/sim/slack/*": {"ghostbot/internal/sim/slack/..."},
+	"ghostbot/cmd/ghostlab":         {"ghostbot/internal/...", "ghostbot/cmd/ghostlab/..."},
+	"ghostbot/cmd/ghostlab/*":       {"ghostbot/internal/...", "ghostbot/cmd/ghostlab/..."},
+	"ghostbot/internal/e2e":         {"ghostbot/internal/..."},
+}
+
+// runners may start processes; signallers may signal processes other than their
+// own; owners may contain go statements (sync.WaitGroup.Go counts as one).
+var (
+	runners    = []string{"ghostbot/safeexec", "ghostbot/cmd/ghostlab"}
+	signallers = []string{"ghostbot/safeexec", "ghostbot/cmd/ghostlab"}
+	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/safeexec", "ghostbot/internal/sim/slack"}
+)
+
+// thirdParty are the module roots that the shipped binary may import.
+var thirdParty = []string{
+	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
+	"github.com/jmespath/go-jmespath", "golang.org/x/sys", "golang.org/x/term", "mvdan.cc/sh/v3",
+}
+
+const (
+	maxFunc    = 120
+	p99Func    = 100
+	medianFunc = 10
+	maxPackage = 2000
+	minDoc     = 0.9
+	minTests   = 0.9
+	minFuzz    = 6
+	badErrors  = 0.05
+)
+
+// pkg is what the test knows of one package.
+type pkg struct {
+	path            string
+	files           []*ast.File
+	doc             bool
+	imports         map[string]token.Position
+	code, test      int
+	exported, named int
+	funcs           []int
+	longest         string
+	errs, opening   int
+	findings        []string
+	fuzz            int
+}
+
+func (p *pkg) bad(fset *token.FileSet, n ast.Node, format string, args ...any) {
+	p.findings = append(p.findings, fmt.Sprintf("%s: %s", fset.Position(n.Pos()), fmt.Sprintf(format, args...)))
+}
+
+// load parses every package below root.
+func load(t *testing.T, root string) (map[string]*pkg, *token.FileSet) {
+	t.Helper()
+	fset := token.NewFileSet()
+	pkgs := map[string]*pkg{}
+	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		if d.IsDir() && path != root && (strings.HasPrefix(d.Name(), ".") || d.Name() == "testdata" || d.Name() == "node_modules") {
+			return filepath.SkipDir
+		}
+		if d.IsDir() || !strings.HasSuffix(path, ".go") {
+			return nil
+		}
+		rel, err := filepath.Rel(root, filepath.Dir(path))
+		if err != nil {
+			return err
+		}
+		name := strings.TrimSuffix("ghostbot/"+filepath.ToSlash(rel), "/.")
+		p := pkgs[name]
+		if p == nil {
+			p = &pkg{path: name, imports: map[string]token.Position{}}
+			pkgs[name] = p
+		}
+		f, err := parser.ParseFile(fset, path, nil, parser.ParseComments)
+		if err != nil {
+			return err
+		}
+		p.add(fset, path, f)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pkgs, fset
+}
+
+func (p *pkg) add(fset *token.FileSet, path string, f *ast.File) {
+	lines := codeLines(fset, f)
+	if strings.HasSuffix(path, "_test.go") {
+		p.test += lines
+		for _, d := range f.Decls {
+			if fd, ok := d.(*ast.FuncDecl); ok && strings.HasPrefix(fd.Name.Name, "Fuzz") {
+				p.fuzz++
+			}
+		}
+		return
+	}
+	p.code += lines
+	if ast.IsGenerated(f) {
+		p.code -= lines
+	}
+	p.doc = p.doc || f.Doc != nil
+	p.files = append(p.files, f)
+	for _, im := range f.Imports {
+		name, err := strconv.Unquote(im.Path.Value)
+		if err == nil {
+			p.imports[name] = fset.Position(im.Pos())
+		}
+	}
+	p.inspect(fset, f)
+}
+
+// codeLines counts the lines that hold at least one token of code.
+func codeLines(fset *token.FileSet, f *ast.File) int {
+	seen := map[int]bool{}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n.(type) {
+		case nil, *ast.Comment, *ast.CommentGroup:
+			return false
+		}
+		seen[fset.Position(n.Pos()).Line] = true
+		seen[fset.Position(n.End()-1).Line] = true
+		return true
+	})
+	return len(seen)
+}
+
+func (p *pkg) inspect(fset *token.FileSet, f *ast.File) {
+	for _, d := range f.Decls {
+		switch d := d.(type) {
+		case *ast.FuncDecl:
+			p.function(fset, d)
+		case *ast.GenDecl:
+			p.general(fset, d)
+		}
+	}
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.GoStmt:
+			if !slices.Contains(owners, p.path) {
+				p.bad(fset, n, "go statement outside the owners of goroutines")
+			}
+		case *ast.CallExpr:
+			p.call(fset, n)
+		}
+		return true
+	})
+}
+
+func (p *pkg) function(fset *token.FileSet, d *ast.FuncDecl) {
+	if d.Name.Name == "init" && d.Recv == nil {
+		p.bad(fset, d, "init function")
+	}
+	p.export(d.Name, d.Doc, d.Recv == nil || exportedReceiver(d.Recv))
+	if d.Body == nil {
+		return
+	}
+	n := fset.Position(d.Body.Rbrace).Line - fset.Position(d.Body.Lbrace).Line - 1
+	p.funcs = append(p.funcs, max(n, 1))
+	if n > maxFunc {
+		p.bad(fset, d, "function %s has %d lines, at most %d are allowed", d.Name.Name, n, maxFunc)
+	}
+}
+
+func exportedReceiver(r *ast.FieldList) bool {
+	t := r.List[0].Type
+	if s, ok := t.(*ast.StarExpr); ok {
+		t = s.X
+	}
+	if i, ok := t.(*ast.IndexExpr); ok {
+		t = i.X
+	}
+	id, ok := t.(*ast.Ident)
+	return ok && id.IsExported()
+}
+
+func (p *pkg) export(id *ast.Ident, doc *ast.CommentGroup, public bool) {
+	if !public || !id.IsExported() || strings.Contains(p.path, "/cmd/") {
+		return
+	}
+	p.exported++
+	if doc != nil {
+		p.named++
+	}
+}
+
+func (p *pkg) general(fset *token.FileSet, d *ast.GenDecl) {
+	for _, s := range d.Specs {
+		switch s := s.(type) {
+		case *ast.TypeSpec:
+			p.export(s.Name, firstDoc(s.Doc, d.Doc), true)
+		case *ast.ValueSpec:
+			for _, id := range s.Names {
+				p.export(id, firstDoc(s.Doc, d.Doc, s.Comment), true)
+			}
+			if d.Tok == token.VAR {
+				p.variable(fset, s)
+			}
+		}
+	}
+}
+
+func firstDoc(ds ...*ast.CommentGroup) *ast.CommentGroup {
+	for _, d := range ds {
+		if d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// variable refuses package variables that hold state: only errors, compiled
+// patterns and tables may stand at package level.
+func (p *pkg) variable(fset *token.FileSet, s *ast.ValueSpec) {
+	for i, id := range s.Names {
+		if id.Name == "_" || len(s.Values) > i {
+			continue
+		}
+		p.bad(fset, id, "package variable %s has no initial value: state does not live at package level", id.Name)
+	}
+}
+
+var openings = regexp.MustCompile(`^"(failed to|could not|unable to|cannot|error)\b`)
+
+func (p *pkg) call(fset *token.FileSet, c *ast.CallExpr) {
+	sel, ok := c.Fun.(*ast.SelectorExpr)
+	if !ok {
+		return
+	}
+	x, _ := sel.X.(*ast.Ident)
+	name := sel.Sel.Name
+	if x != nil && (x.Name == "errors" && name == "New" || x.Name == "fmt" && name == "Errorf") && len(c.Args) > 0 {
+		if lit, ok := c.Args[0].(*ast.BasicLit); ok {
+			p.errs++
+			if openings.MatchString(lit.Value) {
+				p.opening++
+			}
+		}
+	}
+	if x != nil && (x.Name == "unix" || x.Name == "syscall") && (name == "Kill" || name == "PidfdSendSignal" || name == "Tgkill") && !slices.Contains(signallers, p.path) {
+		p.bad(fset, c, "signals other processes outside %v", signallers)
+	}
+	if x != nil && (x.Name == "syscall" || x.Name == "unix" || x.Name == "os") && (name == "Exec" || name == "ForkExec" || name == "StartProcess") && !slices.Contains(runners, p.path) {
+		p.bad(fset, c, "starts a process outside %v", runners)
+	}
+	if name == "Go" && len(c.Args) == 1 && !slices.Contains(owners, p.path) {
+		if _, ok := c.Args[0].(*ast.FuncLit); ok {
+			p.bad(fset, c, "goroutine outside the owners of goroutines")
+		}
+	}
+}
+
+// check returns every violation below root.
+func check(t *testing.T, root string) []string {
+	t.Helper()
+	pkgs, fset := load(t, root)
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(pkgs)) {
+		p := pkgs[name]
+		out = append(out, p.findings...)
+		if len(p.files) == 0 {
+			continue
+		}
+		if !p.doc {
+			out = append(out, name+": no package comment")
+		}
+		if p.code > maxPackage {
+			out = append(out, fmt.Sprintf("%s: %d lines of code, at most %d are allowed", name, p.code, maxPackage))
+		}
+		if _, ok := allowed(name); !ok {
+			out = append(out, name+": not in the table of arrows")
+		}
+		for _, im := range slices.Sorted(maps.Keys(p.imports)) {
+			if why := importProblem(name, im); why != "" {
+				out = append(out, fmt.Sprintf("%s: %s imports %s: %s", p.imports[im], name, im, why))
+			}
+		}
+	}
+	_ = fset
+	return out
+}
+
+func allowed(name string) ([]string, bool) {
+	if a, ok := arrows[name]; ok {
+		return a, true
+	}
+	for dir := name; strings.Contains(dir, "/"); {
+		dir = dir[:strings.LastIndexByte(dir, '/')]
+		if a, ok := arrows[dir+"/*"]; ok {
+			return a, true
+		}
+	}
+	return nil, false
+}
+
+func importProblem(from, im string) string {
+	if im == "os/exec" && !slices.Contains(runners, from) && !strings.HasPrefix(from, "ghostbot/cmd/ghostlab") {
+		return "only the gate and the lab start processes"
+	}
+	if strings.HasPrefix(im, "ghostbot/") {
+		list, _ := allowed(from)
+		for _, a := range list {
+			if a == im || strings.HasSuffix(a, "/...") && strings.HasPrefix(im, strings.TrimSuffix(a, "...")) {
+				return ""
+			}
+		}
+		return "this arrow is not in the table"
+	}
+	if !strings.Contains(strings.SplitN(im, "/", 2)[0], ".") || strings.HasPrefix(from, "ghostbot/internal/") || strings.HasPrefix(from, "ghostbot/cmd/ghostlab") || strings.HasSuffix(from, "test") {
+		return ""
+	}
+	for _, root := range thirdParty {
+		if im == root || strings.HasPrefix(im, root+"/") {
+			return ""
+		}
+	}
+	return "this third-party module is not in the list (and not in the README)"
+}
+
+func TestTree(t *testing.T) {
+	for _, v := range check(t, ".") {
+		t.Error(v)
+	}
+}
+
+// TestTreeMeasures checks the bars that are about the tree as a whole.
+func TestTreeMeasures(t *testing.T) {
+	pkgs, _ := load(t, ".")
+	var funcs []int
+	var code, tests, exported, named, errs, opening, fuzz int
+	for _, p := range pkgs {
+		funcs = append(funcs, p.funcs...)
+		code, tests, fuzz = code+p.code, tests+p.test, fuzz+p.fuzz
+		exported, named = exported+p.exported, named+p.named
+		errs, opening = errs+p.errs, opening+p.opening
+	}
+	sort.Ints(funcs)
+	median, p99 := funcs[len(funcs)/2], funcs[len(funcs)*99/100]
+	t.Logf("%d packages, %d lines of code, test/code %.2f, %d functions: median %d, p99 %d, longest %d lines; exported with comment %.1f %%; %d fuzz targets; error openings %.1f %%",
+		len(pkgs), code, float64(tests)/float64(code), len(funcs), median, p99, funcs[len(funcs)-1], 100*float64(named)/float64(exported), fuzz, 100*float64(opening)/float64(errs))
+	if median > medianFunc || p99 > p99Func {
+		t.Errorf("functions: median %d lines (at most %d), 99th percentile %d (at most %d)", median, medianFunc, p99, p99Func)
+	}
+	if r := float64(named) / float64(exported); r < minDoc {
+		t.Errorf("exported identifiers with a comment: %.3f, at least %.2f", r, minDoc)
+	}
+	if r := float64(tests) / float64(code); r < minTests {
+		t.Errorf("test/code: %.2f, at least %.2f", r, minTests)
+	}
+	if fuzz < minFuzz {
+		t.Errorf("fuzz targets: %d, at least %d", fuzz, minFuzz)
+	}
+	if r := float64(opening) / float64(errs); r > badErrors {
+		t.Errorf("error texts that open with failed to, could not, ...: %.3f, at most %.2f", r, badErrors)
+	}
+}
