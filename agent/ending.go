@@ -112,6 +112,10 @@ func (s *Fold) extension() (limit int, by string, ok bool) {
 	return s.c.MaxTurns + MoreTurns, a.By, true
 }
 
+// SoFar is what a report of an unfinished case may say: nothing was concluded,
+// and whatever hypotheses are decided by now.
+func (s *Fold) SoFar() Conclusion { return s.ending("", "The investigation has not ended.") }
+
 // ending is a conclusion made of what was found so far.
 func (s *Fold) ending(by, why string) Conclusion {
 	c := Conclusion{EndedBy: by}

@@ -1,0 +1,243 @@
+package rca
+
+import (
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"strings"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/audit"
+	"ghostbot/orchestrator"
+	"ghostbot/safeexec"
+)
+
+// people lists what people decided, answered and said, in order.
+func (d *data) people(b *strings.Builder) {
+	b.WriteString("## Decisions by People\n\n")
+	lines := 0
+	for _, e := range d.entries {
+		if text, ids := d.told(e); text != "" {
+			fmt.Fprintf(b, "- %s %s%s\n", e.Time.UTC().Format(time.TimeOnly+"Z"), text, cite(ids...))
+			lines++
+		}
+	}
+	if lines == 0 {
+		fmt.Fprintf(b, "- Nobody was asked and nobody intervened.%s\n", cite(d.ended))
+	}
+	b.WriteByte('\n')
+}
+
+// told is one entry as a line about people; "" when it is not about them.
+func (d *data) told(e audit.Entry) (text string, ids []string) {
+	switch e.Journal + "/" + e.Kind {
+	case "shell/decided":
+		var x safeexec.Decided
+		decode(e, &x)
+		if i, ok := d.byID[x.AuditID]; ok {
+			return d.decision(x, d.cmds[i]), []string{e.ID(), x.AuditID}
+		}
+	case "case/" + agent.KindInstruction:
+		var x agent.Instruction
+		if decode(e, &x) {
+			return fmt.Sprintf("%s wrote: %s", d.prose(x.By), d.prose(x.Text)), []string{e.ID()}
+		}
+	case "case/" + agent.KindAnswer:
+		var x agent.AnswerEntry
+		if decode(e, &x) {
+			return d.answer(x), []string{e.ID()}
+		}
+	case "case/" + agent.KindBudget:
+		var x agent.BudgetEntry
+		if decode(e, &x) && x.By != "" {
+			return fmt.Sprintf("%s extended the limit to %d turns", d.prose(x.By), x.MaxTurns), []string{e.ID()}
+		}
+	case "case/" + agent.KindTakeover:
+		return "another process continued the case", []string{e.ID()}
+	}
+	return "", nil
+}
+
+func (d *data) decision(x safeexec.Decided, c agent.Command) string {
+	cmd, by := d.code(c.Proposal.Display), d.prose(cmpOr(x.By, "nobody"))
+	why := ""
+	if x.Reason != "" {
+		why = ": " + d.prose(x.Reason)
+	}
+	switch x.Decision {
+	case "APPROVED":
+		if len(x.Votes) > 1 {
+			by = d.prose(strings.Join(x.Votes, " and "))
+		}
+		return fmt.Sprintf("%s approved %s", by, cmd)
+	case "DENIED":
+		return fmt.Sprintf("%s denied %s%s", by, cmd, why)
+	case "MODIFIED":
+		return fmt.Sprintf("%s edited %s to %s", by, cmd, d.code(x.Modified))
+	case "EXPIRED":
+		return fmt.Sprintf("nobody let %s start in time%s", cmd, why)
+	}
+	return fmt.Sprintf("%s: %s%s", d.prose(strings.ToLower(x.Decision)), cmd, why)
+}
+
+func (d *data) answer(x agent.AnswerEntry) string {
+	question := x.ID
+	for _, q := range d.f.Questions() {
+		if q.Question.ID == x.ID {
+			question = q.Question.Text
+		}
+	}
+	if x.By == "" && x.Key == "expired" {
+		return "nobody answered in time: " + d.prose(question)
+	}
+	return fmt.Sprintf("%s answered %q to: %s", d.prose(cmpOr(x.By, "a message")), plain(cmpOr(d.prose(x.Text), d.prose(x.Key))), d.prose(question))
+}
+
+// gap is one thing that was wanted and not seen.
+type gap struct {
+	text string
+	cmd  string // shown as code after the text
+	ids  []string
+}
+
+// gaps lists what was refused, failed or left open, in the order of the case,
+// then what the brain missed.
+func (d *data) gaps(j judgement) []gap {
+	var out []gap
+	for _, c := range d.cmds {
+		if text := lacking(c); text != "" {
+			out = append(out, gap{text: text, cmd: c.Proposal.Display, ids: []string{c.Proposal.AuditID}})
+		}
+	}
+	for _, e := range d.entries {
+		if text := d.refused(e); text != "" {
+			out = append(out, gap{text: text, ids: []string{e.ID()}})
+		}
+	}
+	for _, h := range d.k.Hypotheses {
+		if text := d.unchecked(h); text != "" {
+			out = append(out, gap{text: text, ids: []string{cmpOr(d.changes[h.ID], d.ended)}})
+		}
+	}
+	for _, g := range plains(d.end.Gaps) {
+		out = append(out, gap{text: g, ids: []string{d.ended}})
+	}
+	return out
+}
+
+func (d *data) listGaps(b *strings.Builder, gaps []gap) {
+	b.WriteString("## Gaps\n\n")
+	if len(gaps) == 0 {
+		fmt.Fprintf(b, "- Everything that was wanted was seen.%s\n", cite(d.ended))
+	}
+	for _, g := range gaps {
+		text := d.prose(g.text)
+		if g.cmd != "" {
+			text += ": " + d.code(g.cmd)
+		}
+		fmt.Fprintf(b, "- %s%s\n", text, cite(g.ids...))
+	}
+	b.WriteByte('\n')
+}
+
+// lacking says why a command shows nothing; "" when it does, or when another one
+// took its place.
+func lacking(c agent.Command) string {
+	r := c.Result
+	if c.ReplacedBy != "" {
+		return ""
+	}
+	if r == nil {
+		return "No outcome"
+	}
+	why := ""
+	if r.DenialReason != "" {
+		why = " (" + r.DenialReason + ")"
+	}
+	switch {
+	case c.Decided != nil && c.Decided.Decision == "EXPIRED":
+		return "Expired" + why
+	case r.Status == "denied" && r.DecidedBy != "":
+		return "Denied by " + r.DecidedBy + why
+	case r.Status == "denied":
+		return "Not run" + why
+	case r.Status == "completed" && r.ExitCode != nil && *r.ExitCode == 127:
+		return "Not installed"
+	case r.Status == "completed":
+		return ""
+	}
+	return lackingWords(r.Error)
+}
+
+func lackingWords(code string) string {
+	switch code {
+	case "timeout":
+		return "Timed out"
+	case "outcome_unknown":
+		return "Outcome unknown; it may have taken effect"
+	case "forbidden_command":
+		return "Forbidden, never run"
+	case "output_limit":
+		return "Ended because it wrote too much"
+	case "cancelled":
+		return "Cancelled while it ran"
+	case "":
+		return "Failed"
+	}
+	return "Not run or not readable (" + code + ")"
+}
+
+// refused are moves that never became a command.
+func (d *data) refused(e audit.Entry) string {
+	var o agent.ObservedEntry
+	if e.Journal != audit.Case || e.Kind != agent.KindObserved || !decode(e, &o) {
+		return ""
+	}
+	var r struct{ Error, Message string }
+	if json.Unmarshal(o.Data, &r) != nil {
+		return ""
+	}
+	switch r.Error {
+	case orchestrator.NotConfigured:
+		return "A capture was wanted; captures are not configured"
+	case agent.ErrorCredential:
+		return "A command was not run because it contained a credential"
+	}
+	return ""
+}
+
+func (d *data) unchecked(h agent.Hypothesis) string {
+	about := h.ID + ": " + h.Description
+	switch {
+	case h.State == agent.Unverifiable:
+		return "Could not be verified: " + about
+	case h.State == agent.Contradicted:
+		return "Two results contradict each other: " + about
+	case h.Open():
+		return "Not checked to the end: " + about
+	}
+	return ""
+}
+
+// allows is an Azure rule that lets traffic in, as any JSON layout writes it.
+var allows = regexp.MustCompile(`"access"\s*:\s*"Allow"`)
+
+// localAgainstCloud finds the design's pattern A: a failed local ping or
+// traceroute beside an Azure rule that allows.
+func (d *data) localAgainstCloud() (probe, rule string, ok bool) {
+	for _, c := range d.cmds {
+		r := c.Result
+		if r == nil || r.Status != "completed" || r.ExitCode == nil || len(c.Proposal.Argv) == 0 {
+			continue
+		}
+		tool := c.Proposal.Argv[0]
+		switch {
+		case c.Proposal.Env != "azure" && *r.ExitCode != 0 && (tool == "ping" || tool == "traceroute") && d.f.Shows(c.Proposal.AuditID):
+			probe = c.Proposal.AuditID
+		case c.Proposal.Env == "azure" && *r.ExitCode == 0 && strings.Contains(c.Proposal.Display, "az network nsg") && allows.MatchString(r.Output):
+			rule = c.Proposal.AuditID
+		}
+	}
+	return probe, rule, probe != "" && rule != ""
+}

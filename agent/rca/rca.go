@@ -1,0 +1,225 @@
+// Package rca turns the journals of a case into its root-cause report. It is
+// pure: the same entries give the same bytes, whoever builds it and whenever.
+//
+// # What the report is about
+//
+// The entries up to and including the one that concluded the case. What was
+// written after it (the report's own entry, notices) changes nothing, so that a
+// report can be rebuilt and compared byte for byte. The report names the head
+// after the concluding entry.
+//
+// # Rule of evidence
+//
+// Every line of the sections that state something cites the audit id of an
+// entry that exists. A statement about the network rests on commands that ran,
+// or captures that were analysed; a denied command shows nothing. What a brain
+// said without such evidence is moved to a list of its own, and then the
+// report's confidence is low. Confidence is high only when a hypothesis was
+// confirmed and a command that had been run for it, and so could have refuted
+// it, is among its evidence. The report lowers a brain's confidence, never
+// raises it.
+//
+// # Text
+//
+// Symptoms, commands, reasons and the brain's words are untrusted: they are put
+// on one line, their Markdown and Slack markup is escaped, and a citation in
+// them that does not exist is taken out.
+package rca
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/audit"
+)
+
+// Verdicts of a report.
+const (
+	RootCause  = "root_cause" // a cause is shown by evidence
+	NoFault    = "no_fault"   // commands ran and showed nothing wrong
+	Unverified = "unverified" // neither could be shown
+)
+
+// ErrEmpty means that there is nothing to report about.
+var ErrEmpty = errors.New("no entries")
+
+// Input is what a report is built from.
+type Input struct {
+	SessionID string
+	Entries   []audit.Entry // all journals of the case, in any order
+	Verified  audit.Report  // result of audit.Verify; the zero value is "not verified"
+}
+
+// Report is the report and what its parts say. All texts but Markdown are plain
+// and untrusted: whoever shows them escapes them.
+type Report struct {
+	Markdown    string
+	Title       string
+	Verdict     string // RootCause, NoFault, Unverified
+	Confidence  string // high, medium, low
+	Summary     string
+	Causes      []agent.Cause // only those that evidence supports
+	Actions     []string
+	Gaps        []string
+	Unsupported []string // what the brain said without evidence
+	Cited       []string // every audit id that Markdown mentions, in order
+}
+
+// Build makes the report of one case.
+func Build(in Input) (Report, error) {
+	d, err := read(in)
+	if err != nil {
+		return Report{}, fmt.Errorf("build report of %s: %w", in.SessionID, err)
+	}
+	j := d.judge()
+	gaps := d.gaps(j)
+	var b strings.Builder
+	d.header(&b, j)
+	d.summary(&b, j)
+	d.rootCause(&b, j)
+	d.hypotheses(&b)
+	d.commands(&b)
+	d.captures(&b)
+	d.people(&b)
+	d.listGaps(&b, gaps)
+	d.unsupported(&b, j)
+	d.actions(&b, j)
+	d.integrity(&b)
+	r := Report{
+		Markdown: b.String(), Title: title(j.verdict), Verdict: j.verdict, Confidence: j.confidence,
+		Summary: plain(j.summary), Causes: j.causes, Actions: plains(d.end.Actions), Unsupported: plains(j.unsupported),
+	}
+	for _, g := range gaps {
+		r.Gaps = append(r.Gaps, plain(g.text))
+	}
+	r.Cited = mentions(r.Markdown, in.SessionID)
+	return r, nil
+}
+
+// Verify returns the citations in a report that none of the entries answers to,
+// each once, in order. Of no entries, every citation is returned.
+func Verify(markdown string, entries []audit.Entry) []string {
+	sid := ""
+	exists := map[string]bool{}
+	for _, e := range entries {
+		sid = e.SessionID
+		exists[e.ID()] = true
+	}
+	var out []string
+	for _, id := range mentions(markdown, sid) {
+		if !exists[id] {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+func title(verdict string) string {
+	switch verdict {
+	case RootCause:
+		return "Root cause found"
+	case NoFault:
+		return "No fault found"
+	}
+	return "No root cause could be shown"
+}
+
+// idForm is what a citation of any case looks like.
+var idForm = regexp.MustCompile(`\bghost_\d{8}_\d{6}(?:-\d+)?_\d{3,}\b`)
+
+// mentions lists the citations in a text, each once.
+func mentions(text, sid string) []string {
+	var out []string
+	for _, id := range forms(sid).FindAllString(text, -1) {
+		if !slices.Contains(out, id) {
+			out = append(out, id)
+		}
+	}
+	return out
+}
+
+// forms matches citations, those of a case with an unusual name included.
+func forms(sid string) *regexp.Regexp {
+	if sid == "" || idForm.MatchString(sid+"_000") {
+		return idForm
+	}
+	return regexp.MustCompile(idForm.String() + `|\b` + regexp.QuoteMeta(sid) + `_\d{3,}\b`)
+}
+
+// data is a case as the report sees it.
+type data struct {
+	in      Input
+	entries []audit.Entry // up to the end
+	exists  map[string]bool
+	ids     *regexp.Regexp
+	f       *agent.Fold
+	k       agent.Case
+	cmds    []agent.Command
+	byID    map[string]int // into cmds
+	end     agent.Conclusion
+	opened  string            // citation of the first entry of the case journal
+	ended   string            // citation of the concluding entry, or of the last one
+	changes map[string]string // hypothesis -> citation of its last change
+	tasks   map[string]string // task -> citation of its last entry
+	head    audit.Head
+	first   time.Time
+	last    time.Time
+}
+
+func read(in Input) (*data, error) {
+	if len(in.Entries) == 0 {
+		return nil, ErrEmpty
+	}
+	d := &data{
+		in: in, ids: forms(in.SessionID), f: agent.NewFold(in.SessionID), exists: map[string]bool{},
+		byID: map[string]int{}, changes: map[string]string{}, tasks: map[string]string{},
+	}
+	sorted := slices.Clone(in.Entries)
+	slices.SortStableFunc(sorted, func(a, b audit.Entry) int { return cmp.Compare(a.N, b.N) })
+	var heads audit.Heads
+	for _, e := range sorted {
+		if e.SessionID != in.SessionID {
+			return nil, fmt.Errorf("entry %d belongs to %s", e.N, e.SessionID)
+		}
+		d.entries = append(d.entries, e)
+		d.exists[e.ID()] = true
+		d.head = heads.Add(e)
+		d.f.Apply(agent.Entry{N: e.N, ID: e.ID(), Journal: e.Journal, Kind: e.Kind, Time: e.Time, Hash: e.Hash, Fence: e.Fence, Body: e.Body})
+		d.note(e)
+		if e.Kind == agent.KindConcluded && d.f.Case().Conclusion != nil {
+			break
+		}
+	}
+	d.k, d.cmds, d.end = d.f.Case(), d.f.Commands(), d.f.SoFar()
+	for i, c := range d.cmds {
+		d.byID[c.Proposal.AuditID] = i
+	}
+	if d.k.Conclusion != nil {
+		d.end = *d.k.Conclusion
+	}
+	return d, nil
+}
+
+// note remembers where things are cited.
+func (d *data) note(e audit.Entry) {
+	d.ended, d.last = e.ID(), e.Time
+	if d.opened == "" || e.Journal == audit.Case && e.Kind == agent.KindOpened {
+		d.opened, d.first = e.ID(), e.Time
+	}
+	var about struct {
+		ID     string `json:"id"`
+		TaskID string `json:"task_id"`
+	}
+	if decode(e, &about); about.ID != "" && e.Kind == agent.KindHypothesis {
+		d.changes[about.ID] = e.ID()
+	}
+	if e.Journal == audit.Tasks && about.TaskID != "" {
+		d.tasks[about.TaskID] = e.ID()
+	}
+}

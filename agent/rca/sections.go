@@ -1,0 +1,235 @@
+package rca
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/audit"
+)
+
+func (d *data) header(b *strings.Builder, j judgement) {
+	fmt.Fprintf(b, "# Root Cause Analysis: %s\n\n", d.in.SessionID)
+	fmt.Fprintf(b, "_Generated: %s_  \n_Confidence: %s_  \n_Verdict: %s_\n\n", stamp(d.last), j.confidence, title(j.verdict))
+	if v := d.in.Verified; v.SessionID != "" && !v.OK {
+		fmt.Fprintf(b, "> **The journals of this case do not verify: %s.** Nothing below can be relied on.\n\n", d.prose(v.Why))
+	}
+}
+
+func (d *data) summary(b *strings.Builder, j judgement) {
+	b.WriteString("## Investigation Summary\n\n")
+	fmt.Fprintf(b, "- Symptom: %s (asked by %s)%s\n", d.prose(d.k.Symptom), d.prose(cmpOr(d.k.Requester, "nobody")), cite(d.opened))
+	if j.summary != "" {
+		fmt.Fprintf(b, "- Finding: %s%s\n", d.prose(j.summary), cite(j.cites...))
+	} else {
+		fmt.Fprintf(b, "- Finding: nothing that evidence supports%s\n", cite(d.ended))
+	}
+	fmt.Fprintf(b, "- Confidence: %s", j.confidence)
+	if len(j.lowered) > 0 {
+		fmt.Fprintf(b, ", lowered from %s because %s", d.prose(d.end.Confidence), d.prose(strings.Join(j.lowered, "; ")))
+	}
+	b.WriteString(cite(d.ended) + "\n")
+	fmt.Fprintf(b, "- Course: %s; %s, %s, %s%s\n\n", d.endedBy(), count(d.k.TurnCount, "turn"), count(len(d.cmds), "command"),
+		d.last.Sub(d.first).Round(time.Second), cite(d.ended))
+}
+
+func (d *data) endedBy() string {
+	by := ""
+	if d.end.By != "" {
+		by = " (" + d.prose(d.end.By) + ")"
+	}
+	switch d.end.EndedBy {
+	case "brain":
+		return "concluded by " + d.prose(cmpOr(d.k.Model, "the brain")) + by
+	case "stopped":
+		return "stopped by a person" + by
+	case "budget":
+		return "ended at the turn limit" + by
+	case "brain_error":
+		return "ended because the brain gave up"
+	}
+	return "not concluded"
+}
+
+func (d *data) rootCause(b *strings.Builder, j judgement) {
+	b.WriteString("## Root Cause\n\n")
+	switch j.verdict {
+	case RootCause:
+		for i, c := range j.causes {
+			fmt.Fprintf(b, "%d. %s%s\n", i+1, d.prose(c.Statement), cite(c.Evidence...))
+		}
+	case NoFault:
+		fmt.Fprintf(b, "- No fault was found. This is what was checked:%s\n", cite(d.ended))
+		for _, c := range d.cmds {
+			if d.f.Shows(c.Proposal.AuditID) {
+				fmt.Fprintf(b, "- %s: %s%s\n", d.code(c.Proposal.Display), outcome(c), cite(c.Proposal.AuditID))
+			}
+		}
+	default:
+		fmt.Fprintf(b, "- No root cause could be shown; the gaps say what is missing.%s\n", cite(d.ended))
+	}
+	b.WriteByte('\n')
+}
+
+func (d *data) hypotheses(b *strings.Builder) {
+	b.WriteString("## Hypotheses Log\n\n")
+	if len(d.k.Hypotheses) == 0 {
+		fmt.Fprintf(b, "- No hypothesis was stated.%s\n\n", cite(d.ended))
+		return
+	}
+	b.WriteString("| Hypothesis ID | Description | Final State | Denial Count | Why | Evidence |\n|---|---|---|---|---|---|\n")
+	for _, h := range d.k.Hypotheses {
+		kept, _ := d.evidence(h.Evidence)
+		for _, ev := range h.DenialEvents {
+			kept = union(kept, []string{ev.AuditID})
+		}
+		if id := d.changes[h.ID]; id != "" {
+			kept = union(kept, []string{id})
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %d | %s |%s |\n", d.cell(h.ID), d.cell(h.Description), d.state(h), h.DenialCount, d.cell(h.Why), cite(kept...))
+	}
+	b.WriteByte('\n')
+}
+
+// state is the final state; an open hypothesis says that it was not decided.
+func (d *data) state(h agent.Hypothesis) string {
+	if !h.Open() {
+		return string(h.State)
+	}
+	for _, id := range d.k.ActiveIDs {
+		if id == h.ID {
+			return string(h.State) + " (not decided)"
+		}
+	}
+	return string(h.State) + " (dropped)"
+}
+
+func (d *data) commands(b *strings.Builder) {
+	b.WriteString("## Command Evidence\n\n")
+	cs := d.cmds
+	if len(cs) == 0 {
+		fmt.Fprintf(b, "- No command was proposed.%s\n\n", cite(d.ended))
+		return
+	}
+	b.WriteString("| Audit ID | Context | Command | Classification | Action | Exit Code | Outcome |\n|---|---|---|---|---|---|---|\n")
+	for _, c := range cs {
+		action, exit := "none", "None"
+		if c.Result != nil {
+			action = c.Result.Action
+			if c.Result.ExitCode != nil {
+				exit = fmt.Sprint(*c.Result.ExitCode)
+			}
+		}
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", c.Proposal.AuditID, place(c), d.codeCell(c.Proposal.Display),
+			c.Proposal.Class, d.cell(action), exit, d.cell(outcome(c)))
+	}
+	b.WriteString("\n_[LOCAL] rows show what the machine that ran them sees: its resolver, its routes. A failing [LOCAL] probe alone does not prove a fault in the cloud._\n\n")
+}
+
+func place(c agent.Command) string {
+	if c.Proposal.Env == "azure" {
+		return "[CLOUD]"
+	}
+	return "[LOCAL]"
+}
+
+// outcome is what came of a command, in words.
+func outcome(c agent.Command) string {
+	r := c.Result
+	switch {
+	case r == nil:
+		return "no outcome"
+	case r.Error == "superseded":
+		return "replaced by " + c.ReplacedBy
+	case r.Status == "completed" && r.ExitCode != nil && *r.ExitCode == 127:
+		return "completed: not installed"
+	case r.Status == "completed" && r.ExitCode != nil:
+		return fmt.Sprintf("completed, exit %d", *r.ExitCode)
+	case r.Error != "":
+		return r.Status + ": " + r.Error
+	case r.DenialReason != "":
+		return r.Status + ": " + r.DenialReason
+	}
+	return r.Status
+}
+
+func (d *data) captures(b *strings.Builder) {
+	b.WriteString("## Capture Evidence\n\n")
+	ts := d.f.Tasks()
+	if len(ts) == 0 {
+		fmt.Fprintf(b, "- No capture was made.%s\n", cite(d.ended))
+	} else {
+		b.WriteString("| Task ID | Target | State | Report | Capture | Entry |\n|---|---|---|---|---|---|\n")
+		for _, t := range ts {
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |%s |\n", d.cell(t.TaskID), d.cell(t.Target), d.cell(string(t.State)),
+				d.codeCell(t.ReportPath), d.codeCell(t.PcapPath), cite(d.tasks[t.TaskID]))
+		}
+	}
+	if probe, rule, ok := d.localAgainstCloud(); ok {
+		fmt.Fprintf(b, "- Advisory: a local probe failed while an Azure rule allows the traffic. A capture may show whether the path is blocked.%s\n", cite(probe, rule))
+	}
+	b.WriteByte('\n')
+}
+
+func (d *data) unsupported(b *strings.Builder, j judgement) {
+	if len(j.unsupported) == 0 {
+		return
+	}
+	b.WriteString("## Not Supported by Evidence\n\n_Said in the conclusion, shown by no command that ran. Do not act on it without checking._\n\n")
+	for _, s := range j.unsupported {
+		fmt.Fprintf(b, "- %s%s\n", d.prose(s), cite(d.ended))
+	}
+	b.WriteByte('\n')
+}
+
+func (d *data) actions(b *strings.Builder, j judgement) {
+	b.WriteString("## Recommended Actions\n\n")
+	acts := plains(d.end.Actions)
+	if len(acts) == 0 {
+		fmt.Fprintf(b, "- None were recommended.%s\n\n", cite(d.ended))
+		return
+	}
+	for i, a := range acts {
+		fmt.Fprintf(b, "%d. %s%s\n", i+1, d.prose(a), cite(d.ended))
+	}
+	b.WriteByte('\n')
+}
+
+func (d *data) integrity(b *strings.Builder) {
+	b.WriteString("## Integrity Statement\n\n")
+	b.WriteString("Every audit id above is an entry of the append-only, hash-chained journals of this case. They hold the commands' output; this report holds none of it.\n\n")
+	per := map[string]int{}
+	for _, e := range d.entries {
+		per[e.Journal]++
+	}
+	for _, name := range []string{audit.Shell, audit.Tasks, audit.Case} {
+		fmt.Fprintf(b, "- `%s`: %s\n", audit.FileName(d.in.SessionID, name), count(per[name], "entry"))
+	}
+	fmt.Fprintf(b, "- Head after entry %d: `%s`\n", d.head.N, d.head.Short())
+	switch v := d.in.Verified; {
+	case v.SessionID == "":
+		b.WriteString("- The chains were not verified when this report was built.\n")
+	case v.OK:
+		b.WriteString("- The chains verified when this report was built.\n")
+	default:
+		fmt.Fprintf(b, "- The chains did NOT verify when this report was built: %s\n", d.prose(v.Why))
+	}
+	if _, bad := d.f.Skipped(); bad > 0 {
+		fmt.Fprintf(b, "- %s could not be read and are not part of this report.\n", count(bad, "entry"))
+	}
+	fmt.Fprintf(b, "- To check: `ghostbot audit verify %s --head %s`, and the citations with `--rca FILE`.\n", d.in.SessionID, d.head.Short())
+	b.WriteString("\nA chain shows every change to what it holds. That its end was cut shows only against a head that somebody noted: compare the one above with the heads in the thread.\n")
+}
+
+func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
+
+func count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	if before, ok := strings.CutSuffix(noun, "y"); ok {
+		noun = before + "ie"
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
