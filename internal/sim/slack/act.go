@@ -190,7 +190,7 @@ func (o *observer) noteMessage(e workspace.Event) bool {
 			return false
 		}
 		o.out.Ephemerals = append(o.out.Ephemerals, shown)
-	case e.Channel == o.channel && m.BotID != "":
+	case e.Channel == o.channel && m.User == o.s.ws.Team().BotUID:
 		o.out.Messages = append(o.out.Messages, shown)
 	default:
 		return false

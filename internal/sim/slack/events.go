@@ -35,7 +35,7 @@ func (s *Server) dispatch(events <-chan workspace.Event, cancel func()) {
 
 func (s *Server) event(e workspace.Event) {
 	m := e.Message
-	if m == nil || m.Ephemeral || m.User == "USLACKBOT" || (s.opt.NoEcho && m.BotID != "") {
+	if m == nil || m.Ephemeral || m.User == "USLACKBOT" || (s.opt.NoEcho && m.User == s.ws.Team().BotUID) {
 		return
 	}
 	ch, ok := s.ws.Channel(e.Channel)

@@ -14,7 +14,10 @@ func MessageWire(ws *workspace.Workspace, base string, m workspace.Message) map[
 	t := ws.Team()
 	out := map[string]any{"type": "message", "user": m.User, "text": m.Text, "ts": m.TS, "team": t.ID}
 	if m.BotID != "" {
-		out["bot_id"], out["app_id"] = m.BotID, t.AppID
+		out["bot_id"] = m.BotID
+	}
+	if m.BotID == t.BotID {
+		out["app_id"] = t.AppID
 		out["bot_profile"] = map[string]any{
 			"id": m.BotID, "app_id": t.AppID, "name": "Ghost", "deleted": false, "updated": 0, "team_id": t.ID, "icons": map[string]any{}}
 	}

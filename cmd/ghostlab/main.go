@@ -1,0 +1,115 @@
+// Command ghostlab is the developer's and demo program: a Slack workspace on loopback, services
+// broken on purpose, and the real bot connected to them. It is never shipped.
+//
+// Verbs:
+//
+//	ghostlab demo [--incident NAME] [--list]   workspace, broken services and ghostbot in one
+//	ghostlab slack                             the workspace alone; prints what a bot needs to connect
+//
+// Exit codes: 0 ended as asked, 2 internal, 3 something needed is not there, 10 usage.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+)
+
+const (
+	exitOK          = 0
+	exitInternal    = 2
+	exitUnavailable = 3
+	exitUsage       = 10
+)
+
+const usage = `usage: ghostlab demo [--addr HOST:PORT] [--incident NAME] [--list] [--ghostbot PATH] [--state-dir DIR] [--fresh]
+       ghostlab slack [--addr HOST:PORT] [--state FILE] [--rate-limits]`
+
+func main() {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	defer stop()
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+}
+
+// errUsage marks errors that are answered with the usage line.
+var errUsage = errors.New("usage")
+
+// errUnavailable marks what is missing outside of this program: a port, the bot's binary.
+var errUnavailable = errors.New("not available")
+
+// run executes one verb; data goes to out, everything else to log.
+func run(ctx context.Context, args []string, out, log io.Writer) int {
+	if len(args) == 0 {
+		fmt.Fprintln(log, usage)
+		return exitUsage
+	}
+	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"demo": demo, "slack": slackVerb}
+	var err error
+	switch verb := verbs[args[0]]; {
+	case verb != nil:
+		err = verb(ctx, args[1:], out, log)
+	case args[0] == "help" || args[0] == "-h" || args[0] == "--help":
+		fmt.Fprintln(out, usage)
+	default:
+		err = fmt.Errorf("%w: verb %q: have demo, slack", errUsage, args[0])
+	}
+	return report(err, log)
+}
+
+func report(err error, log io.Writer) int {
+	switch {
+	case err == nil || errors.Is(err, flag.ErrHelp):
+		return exitOK
+	case errors.Is(err, errUsage):
+		fmt.Fprintf(log, "ghostlab: %s\n%s\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usage)
+		return exitUsage
+	case errors.Is(err, errUnavailable):
+		fmt.Fprintf(log, "ghostlab: %v\n", err)
+		return exitUnavailable
+	}
+	fmt.Fprintf(log, "ghostlab: %v\n", err)
+	return exitInternal
+}
+
+// parse reads flags, which may stand anywhere; no verb here takes arguments.
+func parse(fs *flag.FlagSet, args []string, log io.Writer) error {
+	fs.SetOutput(io.Discard)
+	fs.Usage = func() {}
+	err := fs.Parse(args)
+	switch {
+	case errors.Is(err, flag.ErrHelp):
+		fmt.Fprintln(log, usage)
+		return err
+	case err != nil:
+		return fmt.Errorf("%w: %v", errUsage, err)
+	case fs.NArg() > 0:
+		return fmt.Errorf("%w: unexpected argument %q", errUsage, fs.Arg(0))
+	}
+	return nil
+}
+
+// set reports whether a flag was given.
+func set(fs *flag.FlagSet, name string) bool {
+	found := false
+	fs.Visit(func(f *flag.Flag) { found = found || f.Name == name })
+	return found
+}
+
+// stateHome is where the demo keeps its files: the user's state directory.
+func stateHome() (string, error) {
+	if dir := os.Getenv("XDG_STATE_HOME"); filepath.IsAbs(dir) {
+		return filepath.Join(dir, "ghostlab"), nil
+	}
+	home, err := os.UserHomeDir()
+	if err != nil {
+		return "", fmt.Errorf("finding the state directory (use --state-dir): %w", err)
+	}
+	return filepath.Join(home, ".local", "state", "ghostlab"), nil
+}
