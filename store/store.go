@@ -12,11 +12,15 @@
 //
 // [DB.Commit] is the one step in which guards are checked and values and
 // journal lines become durable together. When it returns nil everything in it
-// survives a crash; when it returns a [GuardError] nothing of it happened. Any
-// other error means "unknown": read before repeating. Journal lines are opaque
+// survives a crash; when it returns a [GuardError], or another error with a
+// method Refused() bool that answers true ([NotDone]), nothing of it happened.
+// Any other error means "unknown": read before repeating. Journal lines are opaque
 // here: the store checks only that each one continues its journal (Prev equals
 // the hash of the last line of that journal in this scope, or the very same
 // line is already there, which is success: a client repeats after a lost reply).
+// A commit whose lines (one or more) are all there and whose writes are what
+// their keys hold has been applied before: it succeeds again without its
+// version guards, which it has itself made false. Fence and Before still hold.
 //
 // # Fences
 //

@@ -81,7 +81,7 @@ func makeAll(path string) error {
 	if err != nil {
 		return err
 	}
-	return sub.Close()
+	return errors.Join(sub.Close(), d.Sync())
 }
 
 // Close closes the directory.
@@ -103,7 +103,8 @@ func (d *Dir) Sub(name string) (*Dir, error) {
 	return &Dir{fd: os.NewFile(uintptr(fd), path), path: path}, nil
 }
 
-// MakeSub opens the directory name after making it, durably, if it is missing.
+// MakeSub opens the directory name after making it, if it is missing. Its entry
+// is durable after [Dir.Sync].
 func (d *Dir) MakeSub(name string) (*Dir, error) {
 	sub, err := d.Sub(name)
 	if !errors.Is(err, fs.ErrNotExist) {
@@ -112,9 +113,6 @@ func (d *Dir) MakeSub(name string) (*Dir, error) {
 	err = fault.Do(fault.Mkdir, d.Path(name), "", func() error { return unix.Mkdirat(d.num(), name, 0o700) })
 	if err != nil && !errors.Is(err, fs.ErrExist) {
 		return nil, d.fail("make directory", name, err)
-	}
-	if err := d.Sync(); err != nil {
-		return nil, err
 	}
 	return d.Sub(name)
 }
