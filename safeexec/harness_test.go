@@ -78,9 +78,11 @@ func (m *memory) all() []Entry {
 }
 
 // kinds is the journal as words, outcomes and decisions with what they say.
-func (m *memory) kinds() string {
+func (m *memory) kinds() string { return kindsOf(m.all()) }
+
+func kindsOf(entries []Entry) string {
 	var out []string
-	for _, e := range m.all() {
+	for _, e := range entries {
 		var b struct{ Decision, Status, Error string }
 		json.Unmarshal(e.Body, &b)
 		switch e.Kind {

@@ -86,10 +86,10 @@ func (s *Shell) execute(ctx context.Context, p Proposal, startBy time.Duration) 
 		return ended{supervisorFailed: err}, nil
 	}
 	end, journalErr := s.watch(ctx, c, p)
-	c.close()
-	if end.Event == "" {
+	if end.Event == "" { // the supervisor died: what it watched over is ours to end
 		end.note, _ = s.sweep(p.ID)
 	}
+	c.close()
 	end.stdout, end.stderr = c.out.take(), c.err.take()
 	return end, journalErr
 }

@@ -155,9 +155,9 @@ func (s *Shell) judge(p Proposal, dec Decision, err error) Decided {
 	case dec.Action == Modify && strings.TrimSpace(dec.Modified) == "":
 		d.Reason = "an edit without a command"
 	case dec.Action == Modify:
-		d.Decision, d.Modified = modified, s.scrub(dec.Modified)
-		if d.Modified != dec.Modified {
-			d.Reason = reasonCredential
+		d.Decision, d.Modified, d.Reason = modified, dec.Modified, ""
+		if s.leaks(s.Parse(dec.Modified)) {
+			d.Modified, d.Reason = s.scrub(dec.Modified), reasonCredential
 		}
 	case dec.UseBy.IsZero():
 		d.By, d.Reason = "", "an approval without a use-by time"

@@ -88,11 +88,6 @@ type supervisor struct {
 	orphans int
 }
 
-type reaped struct {
-	pid    int
-	status syscall.WaitStatus
-}
-
 func (v *supervisor) run() error {
 	in := bufio.NewReader(v.control)
 	line, err := in.ReadBytes('\n')
@@ -108,7 +103,7 @@ func (v *supervisor) run() error {
 	if err := v.start(); err != nil {
 		return err
 	}
-	v.loop(reap(), listen(in))
+	v.loop(reap(v.pid), listen(in))
 	return nil
 }
 
@@ -182,21 +177,21 @@ func (v *supervisor) limit() {
 	}
 }
 
-// reap reports every descendant that ends, and closes when there is none left.
-func reap() <-chan reaped {
-	ch := make(chan reaped)
+// reap collects every descendant that ends, reports how main ended, and closes
+// the channel when there is none left.
+func reap(main int) <-chan syscall.WaitStatus {
+	ch := make(chan syscall.WaitStatus, 1)
 	go func() {
 		defer close(ch)
 		for {
-			var r reaped
-			pid, err := syscall.Wait4(-1, &r.status, 0, nil)
+			var status syscall.WaitStatus
+			pid, err := syscall.Wait4(-1, &status, 0, nil)
 			switch {
 			case errors.Is(err, syscall.EINTR):
 			case err != nil: // ECHILD
 				return
-			case r.status.Exited() || r.status.Signaled():
-				r.pid = pid
-				ch <- r
+			case pid == main && (status.Exited() || status.Signaled()):
+				ch <- status
 			}
 		}
 	}()
@@ -223,19 +218,19 @@ func listen(in io.ByteReader) <-chan byte {
 // sleeps, the boot-time clock does not.
 const tick = 20 * time.Millisecond
 
-func (v *supervisor) loop(dead <-chan reaped, bot <-chan byte) {
+func (v *supervisor) loop(dead <-chan syscall.WaitStatus, bot <-chan byte) {
 	sig := make(chan os.Signal, 4)
 	signal.Notify(sig, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
 		select {
-		case r, ok := <-dead:
+		case status, ok := <-dead:
 			if !ok {
 				v.report(nil)
 				return
 			}
-			v.reaped(r)
+			v.status, v.over = status, bootTime()
 		case b, ok := <-bot:
 			if !ok {
 				bot = nil
@@ -282,13 +277,6 @@ func (v *supervisor) end(why string, grace time.Duration) {
 	}
 	signalFamily(os.Getpid(), unix.SIGTERM)
 	signalFamily(os.Getpid(), unix.SIGCONT) // a stopped process cannot act on SIGTERM
-}
-
-func (v *supervisor) reaped(r reaped) {
-	if r.pid != v.pid {
-		return
-	}
-	v.status, v.over = r.status, bootTime()
 }
 
 // check looks at the clocks, and for what outlived the program. It returns the processes that do not end, once
