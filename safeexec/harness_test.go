@@ -13,6 +13,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -26,7 +27,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case "supervise":
-			os.Exit(Supervise())
+			syscall.Exit(Supervise())
 		case "bot":
 			os.Exit(crashBot(os.Args[2], os.Args[3], os.Args[4]))
 		}

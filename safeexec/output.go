@@ -23,6 +23,10 @@ func (s *Shell) outcome(p Proposal, end ended) Result {
 		r.Status = "error"
 	}
 	s.notStarted(p, end, &r)
+	r.Artefacts = end.artefacts
+	for i := range r.Artefacts {
+		r.Artefacts[i].Path = s.scrub(r.Artefacts[i].Path)
+	}
 	if r.Error == "start_failed" {
 		return r
 	}

@@ -134,18 +134,14 @@ func processes() (pids []int) {
 // to somebody else in between is never hit.
 func signalIf(pid int, sig unix.Signal, still func() bool) error {
 	fd, err := unix.PidfdOpen(pid, 0)
-	if errors.Is(err, unix.ENOSYS) {
-		if still() {
-			return unix.Kill(pid, sig)
-		}
-		return unix.ESRCH
+	if err == nil {
+		defer unix.Close(fd)
 	}
-	if err != nil {
-		return err
-	}
-	defer unix.Close(fd)
-	if !still() {
+	switch {
+	case errors.Is(err, unix.ESRCH) || !still():
 		return unix.ESRCH
+	case err != nil: // an old kernel, or a sandbox that does not know the call
+		return unix.Kill(pid, sig)
 	}
 	return unix.PidfdSendSignal(fd, sig, nil, 0)
 }
@@ -163,10 +159,15 @@ func signalFamily(root int, sig unix.Signal) []int {
 	return list
 }
 
+// stopRounds bounds killFamily's search, which a process that may not be stopped
+// could keep busy for ever.
+const stopRounds = 50
+
 // killFamily stops every descendant of root until no new one appears, so that
 // none can fork while the others are killed, and then kills all of them.
 func killFamily(root int) []int {
-	for known := -1; ; {
+	known := -1
+	for range stopRounds {
 		n := len(signalFamily(root, unix.SIGSTOP))
 		if n <= known {
 			break

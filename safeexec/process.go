@@ -57,7 +57,8 @@ type ended struct {
 	stdout, stderr   captured
 	cancelled        string // why this side cancelled: "cancel", "output_limit", "journal"
 	note             string // what was found when the supervisor died
-	startedRecorded  bool
+	started          *Started
+	artefacts        []Artefact
 	supervisorFailed error // the supervisor itself could not be started
 }
 
@@ -78,6 +79,7 @@ type child struct {
 // execute runs p under a supervisor. The error is the journal's; everything that
 // happens to the process is in ended.
 func (s *Shell) execute(ctx context.Context, p Proposal, startBy time.Duration) (ended, error) {
+	before := look(p.Dir)
 	c, err := s.spawn(job{
 		Path: p.Program, Argv: p.Argv, Dir: p.Dir, Env: s.environ(p), StartBy: startBy,
 		Timeout: p.Timeout, Lease: s.opt.Lease, Limits: s.opt.Limits,
@@ -87,9 +89,10 @@ func (s *Shell) execute(ctx context.Context, p Proposal, startBy time.Duration) 
 	}
 	end, journalErr := s.watch(ctx, c, p)
 	if end.Event == "" { // the supervisor died: what it watched over is ours to end
-		end.note, _ = s.sweep(p.ID)
+		end.note, _ = s.endLeftovers(Record{Proposal: p, Started: end.started})
 	}
 	c.close()
+	end.artefacts = before.changed()
 	end.stdout, end.stderr = c.out.take(), c.err.take()
 	return end, journalErr
 }
@@ -206,7 +209,8 @@ func (s *Shell) watch(ctx context.Context, c *child, p Proposal) (end ended, jou
 				end.event = e
 				continue
 			}
-			if journalErr = s.journalStarted(ctx, p, e); journalErr != nil {
+			end.started = &Started{AuditID: p.AuditID, PID: e.PID, Ticks: e.Ticks, BootID: s.boot, Host: s.host}
+			if journalErr = s.journalStarted(ctx, end.started); journalErr != nil {
 				cancel("journal")
 			}
 		case <-stopped:
@@ -221,11 +225,10 @@ func (s *Shell) watch(ctx context.Context, c *child, p Proposal) (end ended, jou
 	}
 }
 
-func (s *Shell) journalStarted(ctx context.Context, p Proposal, e event) error {
+func (s *Shell) journalStarted(ctx context.Context, st *Started) error {
 	ctx, cancel := s.detach(ctx)
 	defer cancel()
-	_, _, err := s.opt.Journal.Append(ctx, "started", Started{AuditID: p.AuditID, PID: e.PID, Ticks: e.Ticks, BootID: s.boot, Host: s.host})
-	if err != nil {
+	if _, _, err := s.opt.Journal.Append(ctx, "started", st); err != nil {
 		return fmt.Errorf("journal started: %w", err)
 	}
 	return nil

@@ -61,7 +61,7 @@ func TestStoppedBot(t *testing.T) {
 	lease := 3 * time.Second
 	bot := startBot(t, lease, word)
 	bot.Process.Signal(syscall.SIGSTOP)
-	vanish(t, "after SIGSTOP of the bot", lease*2/3+100*time.Millisecond, func() int { return named(word) })
+	vanish(t, "after SIGSTOP of the bot", lease*2/3+500*time.Millisecond, func() int { return named(word) })
 }
 
 // supervisorOf finds the supervisor of the command of the last started entry.
@@ -107,7 +107,7 @@ func TestTimeout(t *testing.T) {
 	if res.Error != "timeout" || res.Status != "error" || res.Output != "begun\n" || res.ExitCode != nil || res.Signal != "SIGKILL" {
 		t.Errorf("got %+v", res)
 	}
-	if res.Duration < 0.6 || res.Duration > 0.8 {
+	if res.Duration < 0.6 || res.Duration > 1.5 {
 		t.Errorf("took %v s, want 0.7", res.Duration)
 	}
 	vanish(t, "after the timeout", 100*time.Millisecond, func() int { return named(word) })
@@ -477,4 +477,30 @@ func BenchmarkRun(b *testing.B) {
 			b.StartTimer()
 		}
 	})
+}
+
+// TestNothingLeaks: neither descriptors nor goroutines stay behind.
+func TestNothingLeaks(t *testing.T) {
+	l := newLab(t, nobody)
+	l.program("uptime", "echo up")
+	count := func() (fds, routines int) {
+		list, err := os.ReadDir("/proc/self/fd")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(list), runtime.NumGoroutine()
+	}
+	l.run("uptime")
+	fds, routines := count()
+	for range 20 {
+		l.run("uptime")
+	}
+	l.opts.Self = "/no/such/file"
+	broken := l.again()
+	for range 5 {
+		broken.Run(context.Background(), Request{Command: "uptime"})
+	}
+	if f, r := count(); f > fds || r > routines {
+		t.Errorf("descriptors %d -> %d, goroutines %d -> %d", fds, f, routines, r)
+	}
 }

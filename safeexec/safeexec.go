@@ -34,7 +34,8 @@
 //
 // # Status, action, error
 //
-//	completed  auto_approved, user_approved, user_modified  the program ran, whatever its exit code; exit code 127 also when it is not installed
+//	completed  auto_approved, user_approved, user_modified  the program ran, whatever its exit code (nil when a signal ended it)
+//	completed  auto_approved, blocked                       exit code 127, nothing ran: not installed; nobody was asked about a RISKY one
 //	denied     user_denied, user_abandoned                  a person or nobody refused, or the approval could not be used any more
 //	denied     blocked                                      read-only mode, or the start was refused
 //	error      blocked                                      forbidden_command, empty_command, not_one_command, credential_in_command

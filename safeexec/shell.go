@@ -212,7 +212,7 @@ type Command struct {
 // Parse classifies text. It runs nothing and journals nothing.
 func (s *Shell) Parse(text string) Command {
 	if len(text) > maxCommand {
-		return Command{text: text[:256] + "...", verdict: forbid("too-long", fmt.Sprintf("the command is %d bytes long; %d are accepted", len(text), maxCommand))}
+		return Command{text: string(cutEnd([]byte(text[:256]))) + "...", verdict: forbid("too-long", fmt.Sprintf("the command is %d bytes long; %d are accepted", len(text), maxCommand))}
 	}
 	v := s.policy.Classify(text)
 	if slices.ContainsFunc(v.Argv, unclean) {

@@ -34,8 +34,10 @@ const (
 
 // Supervise is the whole life of a supervisor process. main calls it before
 // anything else when the program was started with the words of
-// [Options.SelfArgs], and exits with what it returns. It expects the pipes of
-// [Shell.Run] as descriptors 3 and 4; without them it does nothing.
+// [Options.SelfArgs], and exits with what it returns (with syscall.Exit: under
+// the race detector os.Exit sleeps for a second, and every command would wait
+// for it). It expects the pipes of [Shell.Run] as descriptors 3 and 4; without
+// them it does nothing.
 //
 // The supervisor leads a session without a terminal and adopts every orphan of
 // the command. It ends all of them when the program ends, when its time is over,
@@ -45,7 +47,9 @@ const (
 // an outcome ends the rest by its mark.
 func Supervise() int {
 	runtime.LockOSThread() // the parent-death signal is tied to the thread that forks
-	unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC)
+	unix.CloseOnExec(controlFD)
+	unix.CloseOnExec(eventsFD)
+	unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // whatever else the bot leaked; not on old kernels
 	if !pipe(controlFD) || !pipe(eventsFD) {
 		fmt.Fprintln(os.Stderr, "this verb is for the program's own use")
 		return 10
