@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -56,6 +57,20 @@ type row struct {
 
 func vectors(t *testing.T, area string) []row {
 	t.Helper()
+	var out []row
+	for _, raw := range rawVectors(t, area) {
+		var r row
+		if err := json.Unmarshal(raw, &r); err != nil {
+			t.Fatalf("%s: %v", raw[:60], err)
+		}
+		out = append(out, r)
+	}
+	return out
+}
+
+// rawVectors returns the lines of one area.
+func rawVectors(t *testing.T, area string) [][]byte {
+	t.Helper()
 	f, err := os.Open("../../shared/vectors/agent.jsonl")
 	if os.IsNotExist(err) {
 		if os.Getenv("CI") == "true" {
@@ -67,7 +82,7 @@ func vectors(t *testing.T, area string) []row {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	var out []row
+	var out [][]byte
 	lines := bufio.NewScanner(f)
 	lines.Buffer(nil, 1<<20)
 	for lines.Scan() {
@@ -75,14 +90,9 @@ func vectors(t *testing.T, area string) []row {
 		if err := json.Unmarshal(lines.Bytes(), &head); err != nil {
 			t.Fatal(err)
 		}
-		if head.Area != area {
-			continue
+		if head.Area == area {
+			out = append(out, bytes.Clone(lines.Bytes()))
 		}
-		var r row
-		if err := json.Unmarshal(lines.Bytes(), &r); err != nil {
-			t.Fatalf("%s: %v", lines.Bytes()[:60], err)
-		}
-		out = append(out, r)
 	}
 	if len(out) == 0 {
 		t.Fatalf("no rows of area %s", area)
