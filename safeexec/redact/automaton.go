@@ -1,0 +1,124 @@
+package redact
+
+// An automaton finds many words in one pass over a text (Aho and Corasick,
+// 1975, with all failure transitions resolved). Letters match in both cases.
+// The alphabet is only as wide as the words need, so that the table stays in
+// the cache.
+type automaton struct {
+	class [256]uint8 // alphabet: 0 is every byte that is in no word
+	width int
+	next  []uint16 // state*width + class
+	found []int32  // per state: index into hits, 0 when no word ends here
+	hits  []hitRef
+	bits  uint
+}
+
+// A hitRef is a word that ends in a state, and the next one that does.
+type hitRef struct{ word, next int32 }
+
+// newAutomaton builds the automaton of words. exact words are matched as they
+// are; without it they are lower-case and the text is folded.
+func newAutomaton(words []string, exact bool) *automaton {
+	m := &automaton{hits: make([]hitRef, 1)}
+	m.alphabet(words, exact)
+	trie := make([]uint16, m.width)
+	ends := []int32{0}
+	for w, s := range words {
+		at := 0
+		for i := 0; i < len(s); i++ {
+			k := at<<m.bits | int(m.class[s[i]])
+			if trie[k] == 0 {
+				trie[k] = uint16(len(ends))
+				trie = append(trie, make([]uint16, m.width)...)
+				ends = append(ends, 0)
+			}
+			at = int(trie[k])
+		}
+		m.hits = append(m.hits, hitRef{int32(w), ends[at]})
+		ends[at] = int32(len(m.hits) - 1)
+	}
+	m.next, m.found = trie, ends
+	m.resolve()
+	return m
+}
+
+func (m *automaton) alphabet(words []string, exact bool) {
+	n := uint8(1)
+	for _, s := range words {
+		for i := 0; i < len(s); i++ {
+			if m.class[s[i]] == 0 {
+				m.class[s[i]] = n
+				n++
+			}
+		}
+	}
+	for c := 'A'; c <= 'Z' && !exact; c++ {
+		m.class[c] = m.class[c+'a'-'A']
+	}
+	m.width = 1
+	for m.width < int(n) {
+		m.width <<= 1
+		m.bits++
+	}
+}
+
+// resolve turns the trie into the automaton, breadth first.
+func (m *automaton) resolve() {
+	fail := make([]uint16, len(m.found))
+	queue := []uint16{}
+	for c := range m.width {
+		if s := m.next[c]; s != 0 {
+			queue = append(queue, s)
+		}
+	}
+	for len(queue) > 0 {
+		at := queue[0]
+		queue = queue[1:]
+		f := fail[at]
+		m.inherit(at, f)
+		for c := range m.width {
+			k := int(at)<<m.bits | c
+			over := m.next[int(f)<<m.bits|c]
+			if s := m.next[k]; s != 0 {
+				fail[s] = over
+				queue = append(queue, s)
+			} else {
+				m.next[k] = over
+			}
+		}
+	}
+}
+
+// inherit lets the words that end in state f end in state at as well: they are
+// appended to its own chain.
+func (m *automaton) inherit(at, f uint16) {
+	if m.found[f] == 0 {
+		return
+	}
+	if m.found[at] == 0 {
+		m.found[at] = m.found[f]
+		return
+	}
+	h := m.found[at]
+	for m.hits[h].next != 0 {
+		h = m.hits[h].next
+	}
+	m.hits[h].next = m.found[f]
+}
+
+// each calls f with every word found in text and the index after it. It stops
+// when f returns false.
+func (m *automaton) each(text string, f func(word int32, end int) bool) {
+	at := 0
+	next, class, bits, found := m.next, &m.class, m.bits, m.found
+	for i := 0; i < len(text); i++ {
+		at = int(next[at<<bits|int(class[text[i]])])
+		if h := found[at]; h != 0 {
+			for ; h != 0; h = m.hits[h].next {
+				if !f(m.hits[h].word, i+1) {
+					return
+				}
+			}
+		}
+	}
+}
