@@ -272,3 +272,6 @@ func safePath(u *url.URL) string {
 	}
 	return p
 }
+
+// Guess fills in what an endpoint leaves open, as for one that people name.
+func Guess(e Endpoint) Endpoint { return e.guess(false) }

@@ -63,8 +63,8 @@ func (f *finder) group(m []int, i int) string {
 
 // run applies the patterns from the most to the least certain.
 func (f *finder) run(aboutNames bool) {
-	f.each(notTheTarget, func(m []int) { f.mask(m[0], m[1]) })
 	f.urls()
+	f.each(notTheTarget, func(m []int) { f.mask(m[0], m[1]) })
 	f.lookups()
 	f.pairs()
 	f.addresses()

@@ -1,0 +1,198 @@
+package playbook
+
+import (
+	"encoding/json"
+	"net/url"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ghostbot/agent/playbook/read"
+	"ghostbot/agent/playbook/symptom"
+)
+
+// What an answer says about what is behind the one who answers. An answer is
+// untrusted: a host and a port are all that is taken from it, after the same
+// check as everything else, and the path is dropped, so that no answer can make
+// anybody request more than the root of a server.
+
+var (
+	tlsWanted     = regexp.MustCompile(`(?i)plain http request was sent to https|http request to an https server|speaking plain http to an ssl`)
+	gatewayBody   = regexp.MustCompile(`(?i)upstream|no healthy|bad gateway|gateway time|no server is available|proxy error|backend|connection failure|error reaching|origin (is )?unreachable|reading from remote server`)
+	gatewayServer = regexp.MustCompile(`(?i)nginx|openresty|haproxy|envoy|traefik|caddy|varnish|squid|cloudflare|awselb|apache traffic|kong`)
+	// blames are words near which an answer names what it could not reach.
+	blames    = regexp.MustCompile(`(?i)upstream|backend|dial|connect|connection|refus|time[d-]? ?out|timeout|unreachable|lookup|no such host|proxy|origin|peer|reset|remote|target|service|server|host|addr|endpoint|dependency|depend|downstream|api|db|database|cache|queue|store|dns|url|node|via|to|from`)
+	attribute = regexp.MustCompile(`(?is)<(a|link|img|script|meta|base)\b[^>]{0,500}>|<!doctype[^>]{0,300}>|xmlns[^\s>]{0,200}`)
+	tags      = regexp.MustCompile(`<[^>]{0,300}>`)
+)
+
+// gateway reports whether an error answer was made by something that stands
+// between the client and another server.
+func gateway(w read.Web) bool {
+	if w.Code == 502 || w.Code == 504 {
+		return true
+	}
+	if w.Code != 500 && gatewayBody.MatchString(head(w.Body, 4000)) {
+		return true
+	}
+	for h := range w.Header {
+		if strings.HasPrefix(h, "x-envoy-") && w.Code == 503 {
+			return true
+		}
+	}
+	return w.Code == 503 && gatewayServer.MatchString(w.Header["server"])
+}
+
+// blamed returns the endpoints that an error answer names, without self.
+func blamed(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
+	body := head(w.Body, 8000)
+	var out []symptom.Endpoint
+	for _, e := range append(jsonEndpoints(body), textEndpoints(body)...) {
+		out = addEndpoint(out, e, self)
+	}
+	for _, h := range []string{"x-upstream", "x-upstream-addr", "x-backend", "x-backend-server", "x-proxy-upstream", "x-served-by", "x-upstream-host"} {
+		if e, ok := symptom.ParseEndpoint(w.Header[h]); ok && e.Port != 0 {
+			out = addEndpoint(out, e, self)
+		}
+	}
+	return out
+}
+
+// addEndpoint adds e unless it is there, is self, or was cut short.
+func addEndpoint(list []symptom.Endpoint, e, self symptom.Endpoint) []symptom.Endpoint {
+	e.Path = ""
+	if !e.Valid() || e.Same(self) || len(list) >= maxBehind || e.Port == self.Port && e.Loopback() && self.Loopback() {
+		return list
+	}
+	for i, have := range list {
+		if have.Same(e) {
+			if have.Scheme == "" {
+				list[i].Scheme = e.Scheme
+			}
+			return list
+		}
+		if have.Host == e.Host && (e.Port == 0 || have.Port == 0) {
+			list[i].Port = max(e.Port, have.Port)
+			return list
+		}
+	}
+	return append(list, e)
+}
+
+// textEndpoints scans text for endpoints with a port, and for names next to
+// words of resolving.
+func textEndpoints(body string) []symptom.Endpoint {
+	body = attribute.ReplaceAllString(body, " ")
+	body = tags.ReplaceAllString(body, " ")
+	body = strings.NewReplacer(`\"`, `"`, `\/`, `/`, "&quot;", `"`, "&#39;", "'", "&gt;", ">", "&lt;", "<", "&#34;", `"`).Replace(body)
+	if !blames.MatchString(body) {
+		return nil
+	}
+	s := symptom.Parse(body)
+	var out []symptom.Endpoint
+	for _, e := range s.Targets {
+		nameOnly := e.Scheme == "tcp" && e.Port == 0
+		if e.Port == 0 && !nameOnly || e.IsName() && e.Scheme == "https" && e.Port == 443 && !strings.Contains(body, "https://"+e.Host) {
+			continue
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// jsonEndpoints looks for objects that hold a host and a port apart.
+func jsonEndpoints(body string) []symptom.Endpoint {
+	i := strings.IndexByte(body, '{')
+	if i < 0 {
+		return nil
+	}
+	var v any
+	dec := json.NewDecoder(strings.NewReader(body[i:]))
+	if dec.Decode(&v) != nil {
+		return nil
+	}
+	var out []symptom.Endpoint
+	walkJSON(v, 0, &out)
+	return out
+}
+
+var hostKey = regexp.MustCompile(`(?i)host|addr|server|upstream|backend|target|ip$|name$|peer|node`)
+
+func walkJSON(v any, depth int, out *[]symptom.Endpoint) {
+	if depth > 6 || len(*out) >= maxBehind {
+		return
+	}
+	switch v := v.(type) {
+	case []any:
+		for _, x := range v {
+			walkJSON(x, depth+1, out)
+		}
+	case map[string]any:
+		keys := make([]string, 0, len(v))
+		for k := range v {
+			keys = append(keys, k)
+		}
+		slices.Sort(keys)
+		pairEndpoint(v, keys, out)
+		for _, k := range keys {
+			walkJSON(v[k], depth+1, out)
+		}
+	}
+}
+
+// pairEndpoint reads {"host": "h", "port": 1} under whatever names.
+func pairEndpoint(v map[string]any, keys []string, out *[]symptom.Endpoint) {
+	port := 0
+	for _, k := range keys {
+		if strings.HasSuffix(strings.ToLower(k), "port") {
+			switch x := v[k].(type) {
+			case float64:
+				port = int(x)
+			case string:
+				port, _ = strconv.Atoi(x)
+			}
+		}
+	}
+	if port < 1 || port > 65535 {
+		return
+	}
+	for _, k := range keys {
+		s, is := v[k].(string)
+		if !is || !hostKey.MatchString(k) {
+			continue
+		}
+		if e, ok := symptom.ParseEndpoint(s); ok && e.Port == 0 {
+			e.Port = port
+			*out = append(*out, e)
+			return
+		}
+	}
+}
+
+// moved returns where a redirect sends clients, when that is another server.
+func moved(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
+	u, err := url.Parse(w.Header["location"])
+	if err != nil || u.Host == "" {
+		return nil
+	}
+	e, ok := symptom.ParseEndpoint(u.Scheme + "://" + u.Host)
+	if !ok || !e.HTTP() || e.Same(self) {
+		return nil
+	}
+	return []symptom.Endpoint{e}
+}
+
+// find keeps endpoints that an answer named.
+func (p *place) find(list []symptom.Endpoint) {
+	for _, e := range list {
+		p.found = addEndpoint(p.found, e, p.end)
+	}
+}
+
+func head(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}

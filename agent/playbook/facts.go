@@ -1,0 +1,627 @@
+package playbook
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"ghostbot/agent/playbook/read"
+	"ghostbot/agent/playbook/symptom"
+)
+
+// moment is the observation that is being read into a place.
+type moment struct {
+	id  string
+	obs int
+	now time.Time
+}
+
+// readers turn the output of a probe into facts, and say in one sentence what
+// was learnt. "unsuitable" is learnt where the tool does not understand the
+// question: then another tool is asked.
+var readers = map[string]func(p *place, o read.Output, m moment) string{
+	"fetch":       (*place).readFetch,
+	"anyway":      (*place).readAnyway,
+	"tryconnect":  (*place).readTryConnect,
+	"tryopenssl":  (*place).readTryOpenSSL,
+	"connect":     (*place).readConnect,
+	"listeners":   (*place).readListeners,
+	"dnssocket":   (*place).readDNSSocket,
+	"counters":    (*place).readCounters,
+	"dig":         func(p *place, o read.Output, m moment) string { return p.readServer(read.Dig(o), m) },
+	"lookup":      func(p *place, o read.Output, m moment) string { return p.readServer(read.Lookup(o), m) },
+	"dighere":     func(p *place, o read.Output, m moment) string { return p.readHere(read.Dig(o), m) },
+	"lookuphere":  func(p *place, o read.Output, m moment) string { return p.readHere(read.Lookup(o), m) },
+	"zone":        (*place).readZone,
+	"getent":      (*place).readGetent,
+	"route":       (*place).readRoute,
+	"ping":        (*place).readPing,
+	"bigping":     (*place).readBigPing,
+	"trace":       (*place).readTrace,
+	"neighbour":   (*place).readNeighbour,
+	"certificate": (*place).readCertificate,
+	"synsent":     (*place).readSynSent,
+	"capture":     (*place).readCapture,
+	"journal":     (*place).readJournal,
+}
+
+// note learns words at the moment m.
+func (p *place) note(m moment, words ...string) {
+	for _, w := range words {
+		p.learn(w, m.id, m.obs)
+	}
+}
+
+// address keeps the first address that a tool used for the place.
+func (p *place) address(s string) {
+	if a, err := netip.ParseAddr(s); err == nil && p.ip == "" && symptom.ValidHost(s) {
+		p.ip = a.String()
+	}
+}
+
+func (p *place) readFetch(o read.Output, m moment) string {
+	w := read.Curl(o)
+	if w.Fail == read.Usage {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	p.web, p.detail = w, plainText(w.Detail, 120)
+	p.fetches++
+	p.tried(m)
+	p.address(w.IP)
+	good := w.Answered() && w.Code < 500 && !slices.Contains(p.about.Codes, w.Code)
+	p.note(m, failWords[w.Fail]...)
+	if w.Fail == read.Stalled && w.Code < 400 && w.Bytes > 0 && streams(w) {
+		p.note(m, "stream")
+	} else if w.Fail != read.None {
+		good = false
+	}
+	if w.Answered() {
+		p.readAnswer(w, m)
+	}
+	p.phases(w, m)
+	if good {
+		p.goodIDs = append(p.goodIDs, fact{"ok", m.id, m.obs})
+	} else {
+		p.failures++
+		p.note(m, "failed")
+	}
+	return p.sayWeb(w)
+}
+
+// streams reports whether an answer is one that is not meant to end.
+func streams(w read.Web) bool {
+	return strings.Contains(w.Header["content-type"], "event-stream") || strings.Contains(w.Header["content-type"], "multipart/x-mixed")
+}
+
+// failWords are the facts that a failure of a request stands for.
+var failWords = map[read.Failure][]string{
+	read.None:        {"connected"},
+	read.Refused:     {"refused"},
+	read.Silent:      {"silent"},
+	read.Unreachable: {"unreachable"},
+	read.Prohibited:  {"prohibited"},
+	read.Unresolved:  {"unresolved"},
+	read.NoConnect:   {"unconnected"},
+	read.Reset:       {"connected", "reset"},
+	read.Empty:       {"connected", "empty"},
+	read.Cut:         {"connected", "cut"},
+	read.NoAnswer:    {"connected", "no-answer"},
+	read.Stalled:     {"connected", "stalled"},
+	read.Untrusted:   {"connected", "untrusted"},
+	read.NotTLS:      {"connected", "not-tls"},
+	read.Alert:       {"connected", "alert"},
+	read.NotHTTP:     {"connected", "not-http"},
+}
+
+// readAnswer sorts an HTTP answer.
+func (p *place) readAnswer(w read.Web, m moment) {
+	p.note(m, "answered")
+	if slices.Contains(p.about.Codes, w.Code) {
+		p.note(m, "asked-code")
+	}
+	switch {
+	case w.Code >= 500:
+		p.note(m, "error")
+		if gateway(w) {
+			p.note(m, "gateway")
+		}
+		p.find(blamed(w, p.end))
+		switch {
+		case len(p.found) > 0:
+			p.note(m, "named-behind")
+		case !gateway(w):
+			p.note(m, "own")
+		}
+	case w.Code >= 400:
+		p.note(m, "client-error")
+		if tlsWanted.MatchString(w.Body) {
+			p.note(m, "needs-tls")
+		}
+	case w.Code >= 300:
+		p.note(m, "redirect")
+		p.find(moved(w, p.end))
+	}
+}
+
+// phases learns which parts of a request took long.
+func (p *place) phases(w read.Web, m moment) {
+	limit := slowElse
+	if p.about.Is(symptom.Slow) || p.parent != nil {
+		limit = slowAsked
+	}
+	if w.DNS > limit {
+		p.note(m, "slow-dns", "slow")
+	}
+	if !w.Answered() || w.Fail != read.None {
+		return
+	}
+	ready := max(w.Connect, w.TLS)
+	for word, took := range map[string]float64{
+		"slow-connect": w.Connect - w.DNS,
+		"slow-tls":     w.TLS - w.Connect,
+		"slow-first":   w.First - ready,
+		"slow-body":    w.Total - w.First,
+	} {
+		if took > limit {
+			p.note(m, word, "slow")
+		}
+	}
+}
+
+// readAnyway reads a request that ignores the certificate: a second, separate
+// fault may be behind the first.
+func (p *place) readAnyway(o read.Output, m moment) string {
+	w := read.Curl(o)
+	if w.Fail == read.Usage {
+		return ""
+	}
+	if w.Answered() {
+		p.web = w
+		p.readAnswer(w, m)
+		p.phases(w, m)
+	} else if w.Fail == read.Reset || w.Fail == read.Empty || w.Fail == read.NoAnswer {
+		p.note(m, failWords[w.Fail]...)
+	}
+	return "Without checking the certificate: " + lowerFirst(p.sayWeb(w))
+}
+
+func (p *place) readConnect(o read.Output, m moment) string {
+	c := read.Connect(o)
+	if c.Fail == read.Usage {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	p.address(c.IP)
+	return p.connection(c.OK, c.Fail, m)
+}
+
+// tried notes an attempt after the first look at the kernel's counters: only
+// then does a second look say something.
+func (p *place) tried(m moment) {
+	if p.counts != nil {
+		p.note(m, "tried-since")
+	}
+}
+
+// connection notes the outcome of a bare connection attempt.
+func (p *place) connection(ok bool, f read.Failure, m moment) string {
+	p.tried(m)
+	t := p.end.String()
+	if ok {
+		p.note(m, "connected", "open")
+		if !p.end.HTTP() {
+			p.goodIDs = append(p.goodIDs, fact{"ok", m.id, m.obs})
+		}
+		return t + " accepts connections."
+	}
+	p.note(m, failWords[f]...)
+	p.note(m, "failed")
+	if !p.end.HTTP() {
+		p.failures++
+	}
+	return t + " " + connectSays[f] + "."
+}
+
+var connectSays = map[read.Failure]string{
+	read.Refused: "refuses connections", read.Silent: "does not answer connection attempts", read.Unreachable: "is unreachable",
+	read.Prohibited: "is closed by a filter", read.Unresolved: "has a name that does not resolve", read.NoConnect: "cannot be connected to",
+	read.Reset: "resets connections", read.Empty: "closes connections at once", read.Other: "cannot be connected to", read.None: "accepts connections",
+}
+
+func (p *place) readTryConnect(o read.Output, m moment) string {
+	w := read.Curl(o)
+	if w.Fail == read.Usage {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	p.address(w.IP)
+	switch w.Fail {
+	case read.Refused, read.Silent, read.Unreachable, read.Prohibited, read.Unresolved, read.NoConnect:
+		return p.connection(false, w.Fail, m)
+	}
+	return p.connection(true, read.None, m)
+}
+
+func (p *place) readTryOpenSSL(o read.Output, m moment) string {
+	h := read.SClient(o)
+	return p.connection(h.Connected, h.Fail, m)
+}
+
+// readListeners looks for a listener on the place's port and address.
+func (p *place) readListeners(o read.Output, m moment) string {
+	t := read.Sockets(o)
+	if !t.Header && len(t.Rows) == 0 {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	p.sockets = nil
+	var mine []read.Socket
+	for _, s := range t.Rows {
+		if s.Port != p.end.Port || s.State != "LISTEN" && s.State != "" {
+			continue
+		}
+		p.sockets = append(p.sockets, s)
+		if s.Any() || s.Local == p.ip || p.end.Host == "localhost" || p.ip == "" && loopbackIP(s.Local) {
+			mine = append(mine, s)
+		}
+	}
+	return p.sayListeners(mine, m)
+}
+
+func (p *place) sayListeners(mine []read.Socket, m moment) string {
+	t := p.end.String()
+	switch {
+	case len(mine) == 0 && len(p.sockets) > 0:
+		p.note(m, "no-listener", "elsewhere")
+		return "Nothing listens on " + t + "; on that port only " + p.sockets[0].Local + " is served."
+	case len(mine) == 0:
+		p.note(m, "no-listener")
+		return "Nothing listens on " + t + "."
+	}
+	p.note(m, "listener")
+	p.sockets = mine
+	for i, s := range mine {
+		if s.Full() || s.Waiting() {
+			p.sockets = mine[i : i+1]
+			word := "queue-waiting"
+			if s.Full() {
+				word = "queue-full"
+			}
+			p.note(m, word)
+			return "The listener on " + t + " has " + p.queue() + "."
+		}
+	}
+	p.note(m, "queue-ok")
+	return t + " has a listener with an empty queue."
+}
+
+func (p *place) readDNSSocket(o read.Output, m moment) string {
+	t := read.Sockets(o)
+	if !t.Header && len(t.Rows) == 0 {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	for _, s := range t.Rows {
+		if s.Port == p.server.Port {
+			p.note(m, "server-listens")
+			return "A socket is open on " + p.server.String() + "."
+		}
+	}
+	p.note(m, "server-deaf")
+	return "No socket is open on UDP " + p.server.String() + "."
+}
+
+func (p *place) readCounters(o read.Output, m moment) string {
+	c := read.Counters(o)
+	if len(c) == 0 {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	if p.counts == nil {
+		p.counts = c
+		p.note(m, "counted")
+		return ""
+	}
+	p.grown = c["TcpExtListenOverflows"] - p.counts["TcpExtListenOverflows"]
+	if c["TcpExtListenOverflows"] > p.counts["TcpExtListenOverflows"] {
+		p.note(m, "overflow-rising")
+		return "The kernel's count of overflowed accept queues grows."
+	}
+	p.note(m, "overflow-still")
+	return "The kernel's count of overflowed accept queues stands still."
+}
+
+// readServer sorts the answer of the DNS server that the symptom names.
+func (p *place) readServer(a read.Answer, m moment) string {
+	p.answer = a
+	name, at := p.end.Host, p.server.String()
+	switch {
+	case a.Fail == read.Usage:
+		p.note(m, "unsuitable")
+		return ""
+	case a.Resolved():
+		p.note(m, "named-there")
+		p.address(a.Addrs[0])
+		return at + " answers " + name + " with " + a.Addrs[0] + "."
+	case a.Status == "NXDOMAIN":
+		p.note(m, "no-name")
+		return at + " answers NXDOMAIN for " + name + "."
+	case a.Status == "NOERROR":
+		p.note(m, "no-data")
+		return at + " has no address for " + name + "."
+	case a.Status == "REFUSED":
+		p.note(m, "server-unwilling")
+		return at + " answers REFUSED for " + name + "."
+	case a.Status != "":
+		p.note(m, "server-fails")
+		return at + " answers " + a.Status + " for " + name + "."
+	case a.Fail == read.Refused:
+		p.note(m, "server-refused")
+		return "Nothing answers DNS on " + at + ": queries are refused."
+	}
+	p.note(m, "server-silent")
+	return "The DNS server " + at + " does not answer."
+}
+
+// readHere sorts the answer of this machine's own DNS servers.
+func (p *place) readHere(a read.Answer, m moment) string {
+	p.answer = a
+	name := p.end.Host
+	switch {
+	case a.Fail == read.Usage:
+		p.note(m, "unsuitable")
+		return ""
+	case a.Resolved():
+		p.note(m, "named-here")
+		p.address(a.Addrs[0])
+		return name + " resolves to " + a.Addrs[0] + " here."
+	case a.Status == "NXDOMAIN":
+		p.note(m, "no-name-here")
+		return "This machine's DNS answers NXDOMAIN for " + name + "."
+	case a.Status == "NOERROR":
+		p.note(m, "no-data-here")
+		return "This machine's DNS has no address for " + name + "."
+	case a.Status != "":
+		p.note(m, "fails-here")
+		return "This machine's DNS answers " + a.Status + " for " + name + "."
+	}
+	p.note(m, "silent-here")
+	return "This machine's DNS servers do not answer."
+}
+
+func (p *place) readZone(o read.Output, m moment) string {
+	a := read.Dig(o)
+	_, zone, _ := strings.Cut(p.end.Host, ".")
+	switch {
+	case a.Status == "NOERROR":
+		p.note(m, "zone-there")
+		return "The server knows " + zone + ", so only the name below it is missing or broken."
+	case a.Status != "":
+		p.note(m, "zone-missing")
+		return "The server answers " + a.Status + " for " + zone + " as well."
+	}
+	p.note(m, "zone-silent")
+	return ""
+}
+
+func (p *place) readGetent(o read.Output, m moment) string {
+	a := read.Getent(o)
+	switch {
+	case a.Resolved():
+		p.note(m, "named-system")
+		p.address(a.Addrs[0])
+		return "Programs on this machine get " + a.Addrs[0] + " for " + p.end.Host + "."
+	case a.Fail == read.Unresolved:
+		p.note(m, "unnamed-system")
+		return "Programs on this machine get no address for " + p.end.Host + "."
+	}
+	p.note(m, "unsuitable")
+	return ""
+}
+
+func (p *place) readRoute(o read.Output, m moment) string {
+	r := read.RouteGet(o)
+	switch {
+	case r.Fail == read.Usage:
+		p.note(m, "unsuitable")
+		return ""
+	case r.Fail == read.Unreachable:
+		p.note(m, "no-route", "unreachable")
+		return "This machine has no route to " + p.end.Host + "."
+	case r.Fail != read.None || r.Dev == "":
+		p.note(m, "unsuitable", "no-route-known")
+		return ""
+	case r.Local:
+		p.note(m, "route-local")
+		return p.end.Host + " is this machine."
+	}
+	p.note(m, "route-remote")
+	p.next = p.ip
+	if symptom.ValidHost(r.Via) {
+		p.next = r.Via
+	}
+	return ""
+}
+
+func (p *place) readPing(o read.Output, m moment) string {
+	e := read.Ping(o)
+	if e.Sent == 0 && e.Fail != read.Unreachable && e.Fail != read.Unresolved {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	p.echo = e
+	host := p.end.Host
+	switch {
+	case e.Loop:
+		p.note(m, "ttl-exceeded", "ping-lost")
+		return "Packets to " + host + " run out of hops: a routing loop."
+	case e.Fail == read.Unreachable:
+		p.note(m, "unreachable", "ping-lost")
+		return host + " is reported unreachable."
+	case e.Fail == read.Prohibited:
+		p.note(m, "prohibited", "ping-lost")
+		return "A filter rejects packets to " + host + "."
+	case e.Fail == read.Unresolved:
+		p.note(m, "unresolved")
+		return host + " does not resolve."
+	case e.Received == 0:
+		p.note(m, "ping-lost")
+		return host + " does not answer ping."
+	case e.Loss > 0:
+		p.note(m, "ping-loss", "ping-ok")
+		return "Ping to " + host + " loses " + percent(e.Loss) + "."
+	}
+	p.note(m, "ping-ok")
+	return host + " answers ping in " + millis(e.Avg) + "."
+}
+
+func (p *place) readBigPing(o read.Output, m moment) string {
+	e := read.Ping(o)
+	switch {
+	case e.Received > 0:
+		p.note(m, "big-ok")
+	case e.MTU > 0:
+		p.note(m, "big-told")
+		return "Full-sized packets to " + p.end.Host + " are too big for the path, and it says so."
+	case e.Sent > 0:
+		p.note(m, "big-lost")
+		return "Full-sized packets to " + p.end.Host + " get no answer."
+	}
+	return ""
+}
+
+func (p *place) readTrace(o read.Output, m moment) string {
+	t := read.Traceroute(o)
+	if len(t.Hops) == 0 {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	p.trace = t
+	switch {
+	case t.Loop():
+		p.note(m, "path-loop")
+		return "The path to " + p.end.Host + " goes in a circle."
+	case t.Reached():
+		p.note(m, "path-ends")
+		return "The path to " + p.end.Host + " is open."
+	}
+	p.note(m, "path-stops")
+	return "The path to " + p.end.Host + p.lastHop() + "."
+}
+
+func (p *place) readNeighbour(o read.Output, m moment) string {
+	for _, l := range strings.Split(o.Stdout, "\n") {
+		f := strings.Fields(l)
+		if len(f) < 2 || f[0] != p.next {
+			continue
+		}
+		if s := f[len(f)-1]; s == "FAILED" || s == "INCOMPLETE" {
+			p.note(m, "neighbour-failed")
+			return p.next + " does not answer on this machine's link."
+		}
+		p.note(m, "neighbour-ok")
+	}
+	return ""
+}
+
+func (p *place) readCertificate(o read.Output, m moment) string {
+	h := read.SClient(o)
+	if !h.Done {
+		return p.noHandshake(h, m)
+	}
+	p.hand = h
+	p.note(m, "cert-read", "tls-here")
+	if !h.NotAfter.IsZero() {
+		p.dates(h, m)
+	} else if slices.Contains(h.Codes, read.Expired) {
+		p.note(m, "cert-expired")
+	}
+	if slices.Contains(h.Codes, read.NotYetValid) {
+		p.note(m, "cert-early")
+	}
+	if ok, known := h.Matches(p.end.Host); known && !ok {
+		p.note(m, "cert-name")
+	} else if known {
+		p.note(m, "cert-name-ok")
+	}
+	switch {
+	case slices.Contains(h.Codes, read.SelfSigned):
+		p.note(m, "cert-self")
+	case slices.Contains(h.Codes, read.NoIssuer), slices.Contains(h.Codes, read.NoIssuer1), slices.Contains(h.Codes, read.SelfInChain):
+		p.note(m, "cert-issuer")
+	case len(h.Codes) == 0:
+		p.note(m, "trusted")
+	}
+	return p.sayCertificate()
+}
+
+func (p *place) noHandshake(h read.Handshake, m moment) string {
+	switch h.Fail {
+	case read.NotTLS:
+		p.note(m, "tls-not-here")
+		if p.end.TLS() {
+			p.note(m, "not-tls")
+		}
+		return p.end.String() + " does not speak TLS."
+	case read.Alert:
+		p.note(m, "tls-here", "alert")
+		return p.end.String() + " refuses the TLS handshake."
+	}
+	p.note(m, "tls-not-here")
+	return ""
+}
+
+func (p *place) dates(h read.Handshake, m moment) {
+	switch {
+	case m.now.After(h.NotAfter):
+		p.note(m, "cert-expired")
+	case !h.NotBefore.IsZero() && m.now.Before(h.NotBefore):
+		p.note(m, "cert-early")
+	default:
+		p.note(m, "cert-dates-ok")
+	}
+}
+
+func (p *place) readSynSent(o read.Output, m moment) string {
+	t := read.Sockets(o)
+	if len(t.Rows) > 0 {
+		p.note(m, "syn-hangs")
+		return "Connection attempts to port " + p.portText() + " hang on this machine."
+	}
+	p.note(m, "syn-none")
+	return "No connection attempt to port " + p.portText() + " hangs, which fits a refusal."
+}
+
+func (p *place) readCapture(o read.Output, m moment) string {
+	w := read.Tcpdump(o)
+	switch {
+	case w.Fail != read.None:
+		p.note(m, "capture-failed")
+		return "The capture was not possible here."
+	case w.SYN > 0 && w.RST > 0 && w.SYNACK == 0:
+		p.note(m, "wire-refused")
+		return "On the wire every connection attempt to port " + p.portText() + " is answered with a reset."
+	case w.SYNACK > 0:
+		p.note(m, "wire-accepted")
+		return "On the wire connections to port " + p.portText() + " are accepted."
+	}
+	p.note(m, "wire-nothing")
+	return "No client asked port " + p.portText() + " while the capture ran."
+}
+
+func (p *place) readJournal(o read.Output, m moment) string {
+	n := 0
+	for _, l := range strings.Split(o.Stdout, "\n") {
+		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "-- ") {
+			n++
+		}
+	}
+	if n == 0 || o.Exit != 0 {
+		p.note(m, "journal-silent")
+		return "The system journal has no line about port " + p.portText() + "."
+	}
+	p.note(m, "journal-speaks")
+	return "The system journal has lines about port " + p.portText() + "; they are in the journal entry."
+}

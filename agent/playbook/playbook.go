@@ -1,0 +1,73 @@
+// Package playbook is a brain that follows rules: it needs no model and no
+// network of its own, for air-gapped use, outages of a model, demonstration and
+// tests.
+//
+// # Rules are data
+//
+// Everything that a network engineer would argue about stands in the tables of
+// rules.go: which commands can be asked, when each one is (the ladder), which
+// hypotheses a symptom starts with, what confirms and what refutes them, and
+// what to do then. The rest of the package is the interpreter:
+//
+//	symptom/     free text in, validated endpoints and kinds of trouble out
+//	read/        outputs of tools in, values out
+//	facts.go     values into facts of a place
+//	behind.go    what an answer names behind itself
+//	board.go     a view worked out into places, facts, refusals and wishes
+//	verdict.go   facts into states of hypotheses, the next steps of the ladder
+//	turn.go      the next turn; conclude.go: the last one
+//
+// # A brain without memory
+//
+// [Brain.Next] is a pure function of the view: it reads no clock but the view's
+// and keeps nothing between calls, so that a resumed case gets the answer that
+// it would have got. Hypothesis ids say place and rule ("H1-refused"), so that
+// they never depend on the order of discovery.
+//
+// # Untrusted text
+//
+// Symptoms, instructions and outputs are read for validated endpoints, known
+// words and figures. No command contains anything else, places that answers
+// name are followed at most three hops and only by host and port, and metadata
+// addresses of clouds are never asked.
+package playbook
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+
+	"ghostbot/agent"
+)
+
+// Options are what a deployment may say about the brain. The zero value is the
+// usual one.
+type Options struct {
+	// SafeOnly leaves out the optional steps that need an approval.
+	SafeOnly bool
+}
+
+// Brain proposes by rule. It is immutable and safe for concurrent use.
+type Brain struct {
+	opt  Options
+	name string
+}
+
+// New returns a brain with the built-in rules.
+func New(o Options) *Brain {
+	sum := sha256.Sum256(fmt.Appendf(nil, "%v %v %v %v %v %v %v", probes, ladder, optional, afterDenial, rules, openings, o))
+	return &Brain{opt: o, name: "playbook/" + hex.EncodeToString(sum[:6])}
+}
+
+// Name is "playbook/" and a hash of the rules: a case says by which rules it was
+// worked out.
+func (br *Brain) Name() string { return br.name }
+
+// Next returns the next turn for a view. It fails only when ctx is done.
+func (br *Brain) Next(ctx context.Context, v agent.View) (agent.Turn, error) {
+	if err := ctx.Err(); err != nil {
+		return agent.Turn{}, fmt.Errorf("playbook turn: %w", err)
+	}
+	return newBoard(v).next(br.opt), nil
+}

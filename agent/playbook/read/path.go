@@ -1,0 +1,252 @@
+package read
+
+import (
+	"net/netip"
+	"regexp"
+	"strconv"
+	"strings"
+)
+
+// Echo is what ping says.
+type Echo struct {
+	Sent, Received int
+	Loss           float64 // percent
+	Min, Avg, Max  float64 // milliseconds
+	Fail           Failure // how it failed when nothing or not everything came back
+	From           string  // who reported the failure by ICMP
+	Loop           bool    // "time to live exceeded"
+	MTU            int     // "frag needed ... mtu = N"
+}
+
+var (
+	pingCount = regexp.MustCompile(`^\s*(\d+)\s+[^,\d]+,\s*(\d+)\s+[^,]*,.*?([\d.,]+)\s*%`)
+	pingRTT   = regexp.MustCompile(`=\s*([\d.]+)/([\d.]+)/([\d.]+)`)
+	pingFrom  = regexp.MustCompile(`(?i)^from (\S+?)[: ]`)
+	pingICMP  = regexp.MustCompile(`(?i)unreachable|prohibited|filtered|time to live exceeded|ttl exceeded|hop limit|frag needed|message too long|packet too big`)
+	pingMTU   = regexp.MustCompile(`(?i)mtu\s*[=:]?\s*(\d+)`)
+)
+
+// Ping reads ping of iputils (any language: only the figures are read), BSD and
+// busybox.
+func Ping(o Output) Echo {
+	var e Echo
+	for _, l := range lines(o.both()) {
+		switch {
+		case pingICMP.MatchString(l):
+			e.told(l)
+		case pingCount.MatchString(l):
+			m := pingCount.FindStringSubmatch(l)
+			e.Sent, _ = strconv.Atoi(m[1])
+			e.Received, _ = strconv.Atoi(m[2])
+			e.Loss, _ = strconv.ParseFloat(strings.ReplaceAll(m[3], ",", "."), 64)
+		case strings.Contains(l, "min/avg/max"):
+			if m := pingRTT.FindStringSubmatch(l); m != nil {
+				e.Min, _ = strconv.ParseFloat(m[1], 64)
+				e.Avg, _ = strconv.ParseFloat(m[2], 64)
+				e.Max, _ = strconv.ParseFloat(m[3], 64)
+			}
+		}
+	}
+	if e.Fail == None && e.Received == 0 {
+		e.Fail = Silent
+		if e.Sent == 0 {
+			e.Fail = failure(o.both())
+		}
+	}
+	return e
+}
+
+func (e *Echo) told(l string) {
+	if m := pingFrom.FindStringSubmatch(strings.TrimSpace(l)); m != nil {
+		e.From = m[1]
+	}
+	if m := pingMTU.FindStringSubmatch(l); m != nil {
+		e.MTU, _ = strconv.Atoi(m[1])
+	}
+	low := strings.ToLower(l)
+	switch {
+	case strings.Contains(low, "exceeded") || strings.Contains(low, "hop limit"):
+		e.Loop, e.Fail = true, Unreachable
+	case strings.Contains(low, "prohibited") || strings.Contains(low, "filtered"):
+		e.Fail = Prohibited
+	case strings.Contains(low, "unreachable"):
+		e.Fail = Unreachable
+	}
+}
+
+// Route is what `ip route get` says.
+type Route struct {
+	Local bool
+	Dev   string
+	Via   string
+	Src   string
+	Fail  Failure
+}
+
+// RouteGet reads iproute2 and busybox.
+func RouteGet(o Output) Route {
+	var r Route
+	f := strings.Fields(o.Stdout)
+	for i := 0; i+1 < len(f); i++ {
+		switch f[i] {
+		case "local":
+			r.Local = true
+		case "dev":
+			r.Dev = f[i+1]
+		case "via":
+			r.Via = f[i+1]
+		case "src":
+			r.Src = f[i+1]
+		}
+	}
+	r.Local = r.Local || r.Dev == "lo"
+	if len(f) > 0 && (f[0] == "blackhole" || f[0] == "unreachable" || f[0] == "prohibit" || f[0] == "throw") {
+		r.Fail = Unreachable
+	}
+	if o.Exit != 0 {
+		r.Fail = failure(o.both())
+		if strings.Contains(o.both(), "RTNETLINK answers") {
+			r.Fail = Unreachable
+		}
+	}
+	return r
+}
+
+// Hop is one line of traceroute; Addr is "" for a hop that did not answer.
+type Hop struct {
+	N    int
+	Addr string
+	RTT  float64 // milliseconds
+	Mark string  // "!H", "!N", "!X", ...
+}
+
+// Trace is what traceroute says.
+type Trace struct {
+	Target string
+	Hops   []Hop
+	Fail   Failure
+}
+
+var (
+	traceTarget = regexp.MustCompile(`(?i)^trac\w+ to \S+ \(([0-9a-f:.%a-z]+)\)`)
+	traceHop    = regexp.MustCompile(`^\s*(\d{1,2})[?:]?\s+(.*)$`)
+	traceMark   = regexp.MustCompile(`![A-Z0-9<>-]*`)
+)
+
+// Traceroute reads `traceroute -n` of the Linux package, BSD and busybox, and
+// `tracepath -n`.
+func Traceroute(o Output) Trace {
+	var t Trace
+	for _, l := range lines(o.Stdout) {
+		if m := traceTarget.FindStringSubmatch(l); m != nil {
+			t.Target = m[1]
+			continue
+		}
+		if m := traceHop.FindStringSubmatch(l); m != nil && len(t.Hops) < 64 {
+			t.Hops = append(t.Hops, hop(m[1], m[2]))
+		}
+	}
+	if o.Exit != 0 && len(t.Hops) == 0 {
+		t.Fail = failure(o.both())
+	}
+	return t
+}
+
+func hop(n, rest string) Hop {
+	h := Hop{Mark: traceMark.FindString(rest)}
+	h.N, _ = strconv.Atoi(n)
+	for _, f := range strings.Fields(rest) {
+		f = strings.Trim(f, "()")
+		if a, err := netip.ParseAddr(f); err == nil && h.Addr == "" {
+			h.Addr = a.String()
+		} else if x, err := strconv.ParseFloat(strings.TrimSuffix(f, "ms"), 64); err == nil && h.RTT == 0 && x == x {
+			h.RTT = x
+		}
+	}
+	return h
+}
+
+// Reached reports whether the target itself answered.
+func (t Trace) Reached() bool {
+	for _, h := range t.Hops {
+		if h.Addr != "" && h.Addr == t.Target && !strings.HasPrefix(h.Mark, "!") {
+			return true
+		}
+	}
+	return false
+}
+
+// Last is the last hop that answered.
+func (t Trace) Last() (Hop, bool) {
+	for i := len(t.Hops) - 1; i >= 0; i-- {
+		if t.Hops[i].Addr != "" {
+			return t.Hops[i], true
+		}
+	}
+	return Hop{}, false
+}
+
+// Loop reports whether one router answers again after another one did.
+func (t Trace) Loop() bool {
+	seen := map[string]int{}
+	for i, h := range t.Hops {
+		if h.Addr == "" || h.Addr == t.Target {
+			continue
+		}
+		if j, was := seen[h.Addr]; was && i-j > 1 {
+			return true
+		}
+		seen[h.Addr] = i
+	}
+	return false
+}
+
+// Counters reads nstat: one name and value a line.
+func Counters(o Output) map[string]uint64 {
+	out := map[string]uint64{}
+	for _, l := range lines(o.Stdout) {
+		f := strings.Fields(l)
+		if len(f) < 2 || strings.HasPrefix(f[0], "#") || len(out) > 500 {
+			continue
+		}
+		if n, err := strconv.ParseUint(f[1], 10, 64); err == nil {
+			out[f[0]] = n
+		}
+	}
+	return out
+}
+
+// Wire is what tcpdump -nn saw of one TCP port.
+type Wire struct {
+	Packets int
+	SYN     int // connection attempts
+	SYNACK  int
+	RST     int // resets, also as the answer to a SYN
+	Fail    Failure
+}
+
+var wireFlags = regexp.MustCompile(`Flags \[([A-Z.]+)\]`)
+
+// Tcpdump reads the one-line form.
+func Tcpdump(o Output) Wire {
+	var w Wire
+	for _, l := range lines(o.Stdout) {
+		m := wireFlags.FindStringSubmatch(l)
+		if m == nil {
+			continue
+		}
+		w.Packets++
+		switch {
+		case m[1] == "S.":
+			w.SYNACK++
+		case strings.Contains(m[1], "S"):
+			w.SYN++
+		case strings.Contains(m[1], "R"):
+			w.RST++
+		}
+	}
+	if w.Packets == 0 && o.Exit != 0 && o.Exit != 124 {
+		w.Fail = failure(o.both())
+	}
+	return w
+}

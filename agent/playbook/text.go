@@ -1,0 +1,315 @@
+package playbook
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+
+	"ghostbot/agent/playbook/read"
+)
+
+// text fills the {parts} of a sentence of the tables. What comes from outputs
+// passes plainText first.
+func (p *place) text(s string) string {
+	var b strings.Builder
+	for {
+		before, rest, found := strings.Cut(s, "{")
+		b.WriteString(before)
+		if !found {
+			return b.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		if say, ok := words[name]; ok {
+			b.WriteString(say(p))
+		} else if v, ok := p.part(name); ok {
+			b.WriteString(v)
+		}
+		s = after
+	}
+}
+
+// words are the {parts} of sentences that are not parts of commands as well.
+var words = map[string]func(p *place) string{
+	"t":         (*place).title,
+	"host":      func(p *place) string { return p.end.Host },
+	"code":      func(p *place) string { return strconv.Itoa(p.web.Code) },
+	"by":        (*place).by,
+	"body":      (*place).excerpt,
+	"child":     (*place).children,
+	"behind":    func(p *place) string { return strings.Join(p.blame, "; ") },
+	"check":     (*place).check,
+	"since":     (*place).sinceWords,
+	"queue":     (*place).queue,
+	"elsewhere": (*place).elsewhere,
+	"limit":     func(*place) string { return "10 s" },
+	"detail":    func(p *place) string { return plainText(p.detail, 80) },
+	"dns":       func(p *place) string { return seconds(p.web.DNS) },
+	"connect":   func(p *place) string { return seconds(p.web.Connect - p.web.DNS) },
+	"tls":       func(p *place) string { return seconds(p.web.TLS - p.web.Connect) },
+	"first":     func(p *place) string { return seconds(p.web.First - max(p.web.Connect, p.web.TLS)) },
+	"rest":      func(p *place) string { return seconds(p.web.Total - p.web.First) },
+	"loop":      (*place).loop,
+	"told":      (*place).told,
+	"loss":      func(p *place) string { return percent(p.echo.Loss) + " of pings" },
+	"last":      (*place).lastHop,
+	"zone":      (*place).zoneWords,
+	"srv":       (*place).serverTitle,
+	"status":    func(p *place) string { return plainText(p.answer.Status, 12) },
+	"notafter":  func(p *place) string { return day(p.hand.NotAfter) },
+	"notbefore": func(p *place) string { return day(p.hand.NotBefore) },
+	"names":     (*place).certNames,
+	"ratio":     func(p *place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
+}
+
+// title is how sentences call the place.
+func (p *place) title() string {
+	if p.end.Port == 0 {
+		return p.end.Host
+	}
+	return p.end.String()
+}
+
+func (p *place) portText() string { return strconv.Itoa(p.end.Port) }
+
+func (p *place) by() string {
+	if s := plainText(p.web.Header["server"], 30); s != "" {
+		return ", served by " + s
+	}
+	return ""
+}
+
+// excerpt quotes the start of an answer's text.
+func (p *place) excerpt() string {
+	s := plainText(tags.ReplaceAllString(p.web.Body, " "), 80)
+	if s == "" {
+		return ""
+	}
+	return `: "` + s + `"`
+}
+
+func (p *place) children() string {
+	var out []string
+	for _, c := range p.behind {
+		out = append(out, c.title())
+	}
+	return strings.Join(out, " and ")
+}
+
+// check is the command that shows that the place works again.
+func (p *place) check() string {
+	switch {
+	case p.end.HTTP():
+		return "`curl -sS -i " + quote(p.end.URL()) + "`"
+	case p.end.Port != 0:
+		return "`nc -z -v " + p.end.Host + " " + p.portText() + "`"
+	case p.end.IsName():
+		return "`dig " + p.end.Host + "`"
+	}
+	return "`ping -c 4 " + p.end.Host + "`"
+}
+
+func (p *place) sinceWords() string {
+	switch {
+	case p.about.Since != "":
+		return " around " + p.about.Since
+	case p.about.Deploy:
+		return " with the last change"
+	}
+	return ""
+}
+
+// queue says how full the accept queue of the place's listener is.
+func (p *place) queue() string {
+	if len(p.sockets) == 0 {
+		return "no listener"
+	}
+	s := p.sockets[0]
+	if s.SendQ < 0 {
+		return fmt.Sprintf("%d connections waiting to be accepted", s.RecvQ)
+	}
+	return fmt.Sprintf("%d connections waiting, room for %d", s.RecvQ, s.SendQ)
+}
+
+func (p *place) elsewhere() string {
+	var out []string
+	for _, s := range p.sockets {
+		host := plainText(s.Local, 45)
+		if strings.Contains(host, ":") {
+			host = "[" + host + "]"
+		}
+		if a := host + ":" + strconv.Itoa(s.Port); !slices.Contains(out, a) && len(out) < 3 {
+			out = append(out, a)
+		}
+	}
+	return strings.Join(out, " and ")
+}
+
+func (p *place) loop() string {
+	seen := map[string]bool{}
+	for _, h := range p.trace.Hops {
+		if h.Addr != "" && seen[h.Addr] {
+			return " (" + h.Addr + " is passed more than once)"
+		}
+		seen[h.Addr] = true
+	}
+	if p.echo.From != "" {
+		return " (reported by " + plainText(p.echo.From, 45) + ")"
+	}
+	return ""
+}
+
+func (p *place) told() string {
+	if p.echo.From != "" {
+		return plainText(p.echo.From, 45) + " reports it"
+	}
+	return "this machine's network stack reports it"
+}
+
+func (p *place) lastHop() string {
+	h, ok := p.trace.Last()
+	switch {
+	case len(p.trace.Hops) == 0:
+		return ""
+	case !ok:
+		return " before the first router that answers"
+	}
+	return " after " + h.Addr
+}
+
+// serverTitle is how sentences call the DNS server.
+func (p *place) serverTitle() string {
+	switch {
+	case p.server == nil:
+		return "of this machine"
+	case p.server.Port == 53:
+		return p.server.Host
+	}
+	return p.server.String()
+}
+
+func (p *place) zoneWords() string {
+	switch {
+	case p.has("zone-missing") && p.has("server-fails"):
+		return " and for the zone above it"
+	case p.has("zone-there"):
+		return "; it does know the zone above it"
+	case p.has("zone-missing"):
+		return "; it does not know the zone above it either"
+	}
+	return ""
+}
+
+func (p *place) certNames() string {
+	var out []string
+	for _, n := range p.hand.Names {
+		if len(out) < 3 {
+			out = append(out, plainText(n, 60))
+		}
+	}
+	if len(out) == 0 {
+		return plainText(p.hand.Subject, 60)
+	}
+	return strings.Join(out, ", ")
+}
+
+// sayWeb is one sentence about a request.
+func (p *place) sayWeb(w read.Web) string {
+	t := p.title()
+	if w.Answered() {
+		s := t + " answers " + strconv.Itoa(w.Code) + " in " + seconds(w.Total)
+		if w.Fail == read.Cut {
+			s += ", but breaks off in the middle"
+		} else if w.Fail == read.Stalled {
+			s += ", but does not finish"
+		}
+		if w.Code >= 500 && len(p.found) > 0 {
+			s += " and names " + p.found[0].String() + " behind it"
+		}
+		return s + "."
+	}
+	if s, ok := connectSays[w.Fail]; ok && w.Fail != read.None {
+		return t + " " + s + "."
+	}
+	switch w.Fail {
+	case read.NoAnswer:
+		return t + " accepts the connection and then says nothing."
+	case read.Untrusted:
+		return t + " shows a certificate that is not accepted (" + plainText(w.Detail, 70) + ")."
+	case read.NotTLS:
+		return t + " does not speak TLS."
+	case read.Alert:
+		return t + " refuses the TLS handshake."
+	case read.NotHTTP:
+		return t + " answers, but not in HTTP."
+	}
+	return "The request to " + t + " failed."
+}
+
+func (p *place) sayCertificate() string {
+	t, h := p.title(), p.hand
+	switch {
+	case p.has("cert-expired"):
+		return "The certificate of " + t + " expired on " + day(h.NotAfter) + "."
+	case p.has("cert-early"):
+		return "The certificate of " + t + " is not valid before " + day(h.NotBefore) + "."
+	case p.has("cert-name"):
+		return "The certificate of " + t + " is for " + p.certNames() + "."
+	case p.has("cert-self"):
+		return "The certificate of " + t + " is self-signed."
+	case p.has("cert-issuer"):
+		return "The certificate of " + t + " has an unknown issuer."
+	}
+	return "The certificate of " + t + " is valid until " + day(h.NotAfter) + "."
+}
+
+// plainText makes foreign text fit to be shown: printable, on one line, without
+// what chat systems read as markup or mentions, cut to n characters.
+func plainText(s string, n int) string {
+	s = strings.Map(func(r rune) rune {
+		switch {
+		case strings.ContainsRune("<>&*~`|@#\"\\{}", r):
+			return -1
+		case unicode.IsSpace(r), unicode.IsControl(r):
+			return ' '
+		case r > 0x7e:
+			return -1
+		}
+		return r
+	}, head(s, 20*n))
+	s = strings.Join(strings.Fields(s), " ")
+	if len(s) > n {
+		s = strings.TrimSpace(s[:n]) + "..."
+	}
+	return s
+}
+
+func seconds(f float64) string {
+	switch {
+	case f < 0:
+		return "0 ms"
+	case f < 0.9995:
+		return fmt.Sprintf("%.0f ms", f*1000)
+	}
+	return fmt.Sprintf("%.1f s", f)
+}
+
+func millis(f float64) string { return seconds(f / 1000) }
+
+func percent(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) + " %" }
+
+func day(t time.Time) string {
+	if t.IsZero() {
+		return "a past day"
+	}
+	return t.UTC().Format("2006-01-02 15:04 MST")
+}
+
+func lowerFirst(s string) string {
+	if len(s) > 1 && s[0] >= 'A' && s[0] <= 'Z' && !(s[1] >= 'A' && s[1] <= 'Z') {
+		return string(s[0]+'a'-'A') + s[1:]
+	}
+	return s
+}
