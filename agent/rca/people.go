@@ -76,7 +76,10 @@ func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 	case "MODIFIED":
 		return fmt.Sprintf("%s edited %s to %s", by, cmd, d.code(x.Modified))
 	case "EXPIRED":
-		return fmt.Sprintf("nobody let %s start in time%s", cmd, why)
+		if x.Reason == "expired" {
+			why = ""
+		}
+		return fmt.Sprintf("the time to start %s ran out%s", cmd, why)
 	}
 	return fmt.Sprintf("%s: %s%s", d.prose(strings.ToLower(x.Decision)), cmd, why)
 }
@@ -99,6 +102,14 @@ type gap struct {
 	text string
 	cmd  string // shown as code after the text
 	ids  []string
+}
+
+// words is a gap as plain text.
+func (g gap) words() string {
+	if g.cmd == "" {
+		return plain(g.text)
+	}
+	return plain(g.text + ": " + g.cmd)
 }
 
 // gaps lists what was refused, failed or left open, in the order of the case,
@@ -156,8 +167,10 @@ func lacking(c agent.Command) string {
 		why = " (" + r.DenialReason + ")"
 	}
 	switch {
+	case c.Decided != nil && c.Decided.Decision == "EXPIRED" && r.DenialReason == "expired":
+		return "Nobody answered in time"
 	case c.Decided != nil && c.Decided.Decision == "EXPIRED":
-		return "Expired" + why
+		return "Not started in time" + why
 	case r.Status == "denied" && r.DecidedBy != "":
 		return "Denied by " + r.DecidedBy + why
 	case r.Status == "denied":

@@ -96,7 +96,7 @@ func Build(in Input) (Report, error) {
 		Summary: plain(j.summary), Causes: j.causes, Actions: plains(d.end.Actions), Unsupported: plains(j.unsupported),
 	}
 	for _, g := range gaps {
-		r.Gaps = append(r.Gaps, plain(g.text))
+		r.Gaps = append(r.Gaps, g.words())
 	}
 	r.Cited = mentions(r.Markdown, in.SessionID)
 	return r, nil

@@ -58,12 +58,17 @@ func (d *data) rootCause(b *strings.Builder, j judgement) {
 	case RootCause:
 		for i, c := range j.causes {
 			fmt.Fprintf(b, "%d. %s%s\n", i+1, d.prose(c.Statement), cite(c.Evidence...))
+			for _, id := range c.Evidence[:min(len(c.Evidence), maxCites)] {
+				if n, ok := d.byID[id]; ok {
+					fmt.Fprintf(b, "   - shown by %s: %s%s\n", d.code(d.cmds[n].Proposal.Display), d.prose(outcome(d.cmds[n])), cite(id))
+				}
+			}
 		}
 	case NoFault:
 		fmt.Fprintf(b, "- No fault was found. This is what was checked:%s\n", cite(d.ended))
 		for _, c := range d.cmds {
 			if d.f.Shows(c.Proposal.AuditID) {
-				fmt.Fprintf(b, "- %s: %s%s\n", d.code(c.Proposal.Display), outcome(c), cite(c.Proposal.AuditID))
+				fmt.Fprintf(b, "- %s: %s%s\n", d.code(c.Proposal.Display), d.prose(outcome(c)), cite(c.Proposal.AuditID))
 			}
 		}
 	default:
@@ -146,6 +151,8 @@ func outcome(c agent.Command) string {
 		return "completed: not installed"
 	case r.Status == "completed" && r.ExitCode != nil:
 		return fmt.Sprintf("completed, exit %d", *r.ExitCode)
+	case r.Status == "completed" && r.Signal != "":
+		return "completed, ended by " + r.Signal
 	case r.Error != "":
 		return r.Status + ": " + r.Error
 	case r.DenialReason != "":

@@ -1,0 +1,291 @@
+package rca
+
+import (
+	"errors"
+	"flag"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"ghostbot/agent"
+	"ghostbot/audit"
+	"ghostbot/safeexec"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+var update = flag.Bool("update", false, "write the golden files")
+
+func golden(t *testing.T, name, got string) {
+	t.Helper()
+	file := "testdata/" + name
+	if *update {
+		if err := os.WriteFile(file, []byte(got), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), got); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", name, diff)
+	}
+}
+
+func TestCheckout(t *testing.T) {
+	j := checkout(t)
+	r := j.build()
+	golden(t, "checkout.md", r.Markdown)
+	if r.Verdict != RootCause || r.Confidence != "high" || r.Title != "Root cause found" || len(r.Causes) != 1 || len(r.Actions) != 2 || len(r.Unsupported) != 0 {
+		t.Errorf("%+v", r)
+	}
+	checkReport(t, j, r)
+}
+
+// checkReport holds a report against the rules that every report obeys.
+func checkReport(t *testing.T, j *journal, r Report) {
+	t.Helper()
+	exists := map[string]bool{}
+	for _, e := range j.entries {
+		exists[e.ID()] = true
+	}
+	for _, id := range r.Cited {
+		if !exists[id] {
+			t.Errorf("cited %s does not exist", id)
+		}
+	}
+	if bad := Verify(r.Markdown, j.entries); len(bad) > 0 {
+		t.Errorf("verify finds %v", bad)
+	}
+	section := ""
+	for _, line := range strings.Split(r.Markdown, "\n") {
+		if name, ok := strings.CutPrefix(line, "## "); ok {
+			section = name
+			continue
+		}
+		if section == "" || section == "Integrity Statement" || !states(line) {
+			continue
+		}
+		if len(mentions(line, sid)) == 0 {
+			t.Errorf("%s: no citation in %q", section, line)
+		}
+	}
+	again := j.build()
+	if again.Markdown != r.Markdown {
+		t.Error("a second build differs")
+	}
+	for _, mark := range []string{"<!", "<@", "<#", "\u202e"} {
+		if strings.Contains(r.Markdown, mark) {
+			t.Errorf("the report contains %q", mark)
+		}
+	}
+	if strings.Contains(r.Markdown, "\n\n\n") {
+		t.Error("the report has empty paragraphs")
+	}
+}
+
+// states reports whether a line of a section states something: a list item or a
+// row of a table, its head not included.
+func states(line string) bool {
+	switch {
+	case strings.HasPrefix(line, "|---"), strings.HasPrefix(line, "| Hypothesis ID"), strings.HasPrefix(line, "| Audit ID"), strings.HasPrefix(line, "| Task ID"):
+		return false
+	case strings.HasPrefix(line, "- "), strings.HasPrefix(line, "| "):
+		return true
+	}
+	return len(line) > 2 && line[0] >= '1' && line[0] <= '9' && strings.Contains(line, ". ")
+}
+
+// What is appended after the end (the report's own entry) changes nothing.
+func TestRebuildLater(t *testing.T) {
+	j := checkout(t)
+	want := j.build()
+	j.tell("report", map[string]string{"path": "x"})
+	j.tell("notice", "posted")
+	if diff := cmp.Diff(want, j.build()); diff != "" {
+		t.Errorf("later (-want +got):\n%s", diff)
+	}
+	slices.Reverse(j.entries)
+	if got := j.build(); got.Markdown != want.Markdown {
+		t.Error("the order of the input matters")
+	}
+}
+
+func TestNothingToReport(t *testing.T) {
+	if _, err := Build(Input{SessionID: sid}); !errors.Is(err, ErrEmpty) {
+		t.Errorf("no entries: %v", err)
+	}
+	j := checkout(t)
+	j.entries[3].SessionID = "ghost_20260101_000000"
+	if _, err := Build(j.input()); err == nil {
+		t.Error("entries of two cases are mixed")
+	}
+}
+
+// An open case has a report too; it claims nothing.
+func TestCaseThatIsOpen(t *testing.T) {
+	full := checkout(t)
+	for n := 1; n < len(full.entries); n++ {
+		j := &journal{t: t, entries: full.entries[:n]}
+		r := j.build()
+		checkReport(t, j, r)
+		if r.Confidence == "high" || !strings.Contains(r.Markdown, "not concluded") {
+			t.Errorf("after entry %d: confidence %s", n, r.Confidence)
+		}
+	}
+}
+
+// small is a case with one hypothesis and one command, ready for a conclusion.
+func small(t *testing.T, r safeexec.Result) (j *journal, id string) {
+	j = &journal{t: t}
+	j.tell(agent.KindOpened, agent.Opened{Symptom: "s", Requester: "U0", Brain: "b"})
+	j.moves("", agent.ToolHypotheses, agent.ToolShell)
+	j.state(0, agent.HypothesisEntry{Op: "add", ID: "H1", Description: "it is down"})
+	id = j.run(cmd{text: "curl http://192.0.2.1/", hyp: "H1", class: safeexec.Safe, index: 1, result: r})
+	return j, id
+}
+
+func (j *journal) confirm(ids ...string) {
+	j.moves("", agent.ToolHypotheses)
+	j.state(0, agent.HypothesisEntry{Op: "update", ID: "H1", State: agent.Confirmed, Evidence: ids, Why: "refused"})
+}
+
+func TestClaimsAndEvidence(t *testing.T) {
+	ok := completed("auto_approved", 7, "")
+	denied := safeexec.Result{Status: "denied", Action: "user_denied", DecidedBy: "U2"}
+	cause := func(ids ...string) []agent.Cause { return []agent.Cause{{Statement: "the cause", Evidence: ids}} }
+	ghost := sid + "_999"
+	for _, tc := range []struct {
+		name    string
+		result  safeexec.Result
+		confirm bool
+		end     func(id string) agent.Conclusion
+		want    string // verdict confidence causes unsupported
+	}{
+		{"shown and tested", ok, true, func(id string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", cause(id))
+		}, "root_cause high 1 0"},
+		{"shown, no hypothesis confirmed", ok, false, func(id string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", cause(id))
+		}, "root_cause medium 1 0"},
+		{"medium is not raised", ok, true, func(id string) agent.Conclusion {
+			return conclusion("medium", RootCause, "found", cause(id))
+		}, "root_cause medium 1 0"},
+		{"the confirmed hypothesis is the cause", ok, true, func(string) agent.Conclusion {
+			return conclusion("high", "", "found", nil)
+		}, "root_cause high 1 0"},
+		{"no evidence", ok, true, func(string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", cause())
+		}, "unverified low 0 2"},
+		{"invented evidence", ok, true, func(string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", cause(ghost))
+		}, "unverified low 0 2"},
+		{"some of it invented", ok, true, func(id string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", cause(id, ghost))
+		}, "root_cause medium 1 0"},
+		{"a real entry that shows nothing", ok, true, func(string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", cause(sid+"_001"))
+		}, "unverified low 0 2"},
+		{"invented citation in the words", ok, true, func(id string) agent.Conclusion {
+			return conclusion("high", RootCause, "found, see "+ghost, cause(id))
+		}, "root_cause low 1 1"},
+		{"invented citation in a cause", ok, true, func(id string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", []agent.Cause{{Statement: "see " + ghost, Evidence: []string{id}}})
+		}, "unverified low 0 2"},
+		{"a citation of another case", ok, true, func(id string) agent.Conclusion {
+			return conclusion("high", RootCause, "as in ghost_20250101_000000_004", cause(id))
+		}, "root_cause low 1 1"},
+		{"a denied command as evidence", denied, false, func(id string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", cause(id))
+		}, "unverified low 0 2"},
+		{"one cause of two", ok, true, func(id string) agent.Conclusion {
+			return conclusion("high", RootCause, "found", append(cause(id), agent.Cause{Statement: "and another"}))
+		}, "root_cause low 1 1"},
+		{"no fault, checked", ok, false, func(string) agent.Conclusion {
+			return conclusion("medium", NoFault, "all well", nil)
+		}, "no_fault medium 0 0"},
+		{"no fault, not checked", denied, false, func(string) agent.Conclusion {
+			return conclusion("high", NoFault, "all well", nil)
+		}, "unverified low 0 1"},
+		{"no fault with a cause", ok, false, func(id string) agent.Conclusion {
+			return conclusion("high", NoFault, "all well", cause(id))
+		}, "no_fault low 0 1"},
+		{"given up", denied, false, func(string) agent.Conclusion {
+			return conclusion("low", Unverified, "incomplete", nil)
+		}, "unverified low 0 1"}, // nothing at all supports even that
+		{"certain", ok, true, func(id string) agent.Conclusion {
+			return conclusion("certain", RootCause, "found", cause(id))
+		}, "root_cause low 1 0"},
+		{"stopped", ok, true, func(id string) agent.Conclusion {
+			return agent.Conclusion{EndedBy: "stopped", By: "U1", Complete: agent.Complete{Confidence: "low", Verdict: Unverified, Summary: "A person stopped the investigation."}}
+		}, "unverified low 0 0"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			j, id := small(t, tc.result)
+			if tc.confirm {
+				j.confirm(id)
+			}
+			j.tell(agent.KindConcluded, tc.end(id))
+			r := j.build()
+			got := strings.Join([]string{r.Verdict, r.Confidence, itoa(len(r.Causes)), itoa(len(r.Unsupported))}, " ")
+			if got != tc.want {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			checkReport(t, j, r)
+			for _, s := range r.Unsupported {
+				if i := strings.Index(r.Markdown, "## Not Supported"); i < 0 || s == "" {
+					t.Errorf("%q is not listed as unsupported", s)
+				}
+			}
+		})
+	}
+}
+
+func itoa(n int) string { return string(rune('0' + n)) }
+
+func conclusion(confidence, verdict, summary string, causes []agent.Cause) agent.Conclusion {
+	return agent.Conclusion{EndedBy: "brain", Complete: agent.Complete{Confidence: confidence, Verdict: verdict, Summary: summary, Causes: causes}}
+}
+
+// A command that was run for another hypothesis could not have refuted this one.
+func TestHighNeedsATest(t *testing.T) {
+	j, _ := small(t, completed("auto_approved", 0, ""))
+	other := j.run(cmd{text: "ss -ltn", hyp: "H2", class: safeexec.Safe, index: 5, result: completed("auto_approved", 0, "")})
+	j.confirm(other)
+	j.tell(agent.KindConcluded, conclusion("high", RootCause, "found", []agent.Cause{{Statement: "c", Evidence: []string{other}}}))
+	if r := j.build(); r.Confidence != "medium" || !strings.Contains(r.Markdown, "lowered from high") {
+		t.Errorf("confidence %s", r.Confidence)
+	}
+}
+
+func TestJournalsThatDoNotVerify(t *testing.T) {
+	j := checkout(t)
+	in := j.input()
+	in.Verified = audit.Report{SessionID: sid, OK: false, Why: "entry 9: hash differs"}
+	r, err := Build(in)
+	if err != nil || r.Confidence != "low" || !strings.Contains(r.Markdown, "do not verify: entry 9: hash differs") {
+		t.Errorf("%v, confidence %s", err, r.Confidence)
+	}
+	in.Verified = audit.Report{}
+	if r, err = Build(in); err != nil || !strings.Contains(r.Markdown, "were not verified") || r.Confidence != "high" {
+		t.Errorf("%v, confidence %s", err, r.Confidence)
+	}
+}
+
+func TestVerify(t *testing.T) {
+	j := checkout(t)
+	text := "a [" + sid + "_001], b " + sid + "_099 and " + sid + "_099, c (ghost_20250101_000000_001), " + sid + "_7, x" + sid + "_098, " + sid + "-2_001"
+	want := []string{sid + "_099", "ghost_20250101_000000_001", sid + "-2_001"}
+	if diff := cmp.Diff(want, Verify(text, j.entries)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if got := Verify("see "+sid+"_001", nil); len(got) != 1 {
+		t.Errorf("without entries: %v", got)
+	}
+	named := []audit.Entry{{SessionID: "demo", N: 1}}
+	if diff := cmp.Diff([]string{"demo_002"}, Verify("demo_001 demo_002", named)); diff != "" {
+		t.Errorf("a case with another name (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,200 @@
+package rca
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"ghostbot/agent"
+	"ghostbot/safeexec"
+)
+
+func someData(t *testing.T) *data {
+	t.Helper()
+	d, err := read(checkout(t).input())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func TestProse(t *testing.T) {
+	d := someData(t)
+	for in, want := range map[string]string{
+		"plain":                                "plain",
+		"a\n\n# b\tc":                          "a # b c",
+		"# head":                               `\# head`,
+		"- item":                               `\- item`,
+		"<!channel> & <@U1>":                   "&lt;!channel&gt; &amp; &lt;@U1&gt;",
+		"a|b `c` *d* [e](f) ~g~ \\":            "a\\|b \\`c\\` \\*d\\* \\[e\\](f) \\~g\\~ \\\\",
+		"snake_case and _this_":                `snake_case and \_this\_`,
+		"left\u202eright\u200bzero\x1b[1m":     `left(U+202E)right(U+200B)zero(U+001B)\[1m`,
+		"bad\xff":                              "bad\uFFFD",
+		"see " + sid + "_001":                  "see " + sid + "_001",
+		"see " + sid + "_999":                  "see (no entry 999)",
+		"see ghost_20250101_000000_001 of old": "see (no entry 001) of old",
+		"  ":                                   "",
+	} {
+		if got := d.prose(in); got != want {
+			t.Errorf("%q: %q, want %q", in, got, want)
+		}
+	}
+	if got := d.prose(strings.Repeat("x", 5000)); utf8.RuneCountInString(got) != maxLine+1 {
+		t.Errorf("%d characters", utf8.RuneCountInString(got))
+	}
+}
+
+func TestCode(t *testing.T) {
+	d := someData(t)
+	for in, want := range map[string]string{
+		"ss -ltn":            "`ss -ltn`",
+		"":                   "(nothing)",
+		"a `b` c":            "``a `b` c``",
+		"`x":                 "`` `x ``",
+		"echo <!channel> <b": "`echo &lt;!channel> <b`",
+		"a | b":              "`a | b`",
+		"cat " + sid + "_77": "`cat " + sid + "_77`",
+		"ls " + sid + "_777": "`ls (no entry 777)`",
+	} {
+		if got := d.code(in); got != want {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	if got := d.codeCell("a | b"); got != "`a \\| b`" {
+		t.Error(got)
+	}
+}
+
+func TestCite(t *testing.T) {
+	if got := cite("a", "b"); got != " [a] [b]" {
+		t.Error(got)
+	}
+	if got := cite(strings.Split("a b c d e f g h i j", " ")...); got != " [a] [b] [c] [d] [e] [f] [g] [h] and 2 more" {
+		t.Error(got)
+	}
+	if count(1, "entry") != "1 entry" || count(2, "entry") != "2 entries" || count(0, "turn") != "0 turns" {
+		t.Error(count(1, "entry"), count(2, "entry"), count(0, "turn"))
+	}
+}
+
+func TestLacking(t *testing.T) {
+	by := func(decision string, r safeexec.Result) agent.Command {
+		c := agent.Command{Record: safeexec.Record{Result: &r}}
+		if decision != "" {
+			c.Decided = &safeexec.Decided{Decision: decision}
+		}
+		return c
+	}
+	code := 127
+	for want, c := range map[string]agent.Command{
+		"No outcome":                      {},
+		"":                                by("", safeexec.Result{Status: "completed"}),
+		"Not installed":                   by("", safeexec.Result{Status: "completed", ExitCode: &code}),
+		"Denied by U1 (no)":               by("DENIED", safeexec.Result{Status: "denied", DecidedBy: "U1", DenialReason: "no"}),
+		"Not run (read-only mode)":        by("", safeexec.Result{Status: "denied", DenialReason: "read-only mode"}),
+		"Not started in time (late)":      by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "late"}),
+		"Nobody answered in time":         by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "expired"}),
+		"Timed out":                       by("", safeexec.Result{Status: "error", Error: "timeout"}),
+		"Ended because it wrote too much": by("", safeexec.Result{Status: "error", Error: "output_limit"}),
+		"Cancelled while it ran":          by("", safeexec.Result{Status: "error", Error: "cancelled"}),
+		"Forbidden, never run":            by("", safeexec.Result{Status: "error", Error: "forbidden_command"}),
+		"Failed":                          by("", safeexec.Result{Status: "error"}),
+		"Not run or not readable (redaction_failure)": by("", safeexec.Result{Status: "error", Error: "redaction_failure"}),
+		"Outcome unknown; it may have taken effect":   by("", safeexec.Result{Status: "error", Error: "outcome_unknown"}),
+	} {
+		if got := lacking(c); got != want {
+			t.Errorf("%+v: %q, want %q", c.Result, got, want)
+		}
+	}
+	if got := lacking(agent.Command{Record: safeexec.Record{ReplacedBy: "x"}}); got != "" {
+		t.Errorf("a replaced command lacks %q", got)
+	}
+}
+
+func TestStateInTheTable(t *testing.T) {
+	j, _ := small(t, completed("auto_approved", 0, ""))
+	j.moves("", agent.ToolHypotheses)
+	j.state(0, agent.HypothesisEntry{Op: "add", ID: "H2", Description: "open"})
+	j.state(1, agent.HypothesisEntry{Op: "remove", ID: "H1"})
+	j.tell(agent.KindConcluded, conclusion("low", Unverified, "x", nil))
+	md := j.build().Markdown
+	for _, want := range []string{"ACTIVE (dropped)", "ACTIVE (not decided)", "Not checked to the end: H2: open"} {
+		if !strings.Contains(md, want) {
+			t.Errorf("no %q in\n%s", want, md)
+		}
+	}
+}
+
+func TestPeopleAndEnds(t *testing.T) {
+	j, _ := small(t, completed("auto_approved", 0, ""))
+	j.tell(agent.KindQuestion, agent.Question{ID: "extend-50", Text: "The limit of 50 turns is reached."})
+	j.tell(agent.KindAnswer, agent.AnswerEntry{ID: "extend-50", Answer: agent.Answer{Key: "extend", By: "U1", Text: "10 more turns"}})
+	j.tell(agent.KindBudget, agent.BudgetEntry{Event: "extended", MaxTurns: 60, By: "U1"})
+	j.tell(agent.KindTakeover, map[string]string{"owner": "b"})
+	j.tell(agent.KindQuestion, agent.Question{ID: "continue-1", Text: "At rest."})
+	j.tell(agent.KindAnswer, agent.AnswerEntry{ID: "continue-1", Answer: agent.Answer{Key: "expired"}})
+	j.run(cmd{text: "reboot", class: safeexec.Risky, index: 7, decided: &safeexec.Decided{Decision: "CANCELLED", Reason: "stopped"},
+		result: safeexec.Result{Status: "denied", Action: "user_abandoned", DenialReason: "stopped"}})
+	j.tell(agent.KindConcluded, agent.Conclusion{EndedBy: "stopped", By: "U1", Complete: agent.Complete{Confidence: "low", Verdict: Unverified, Summary: "A person stopped it."}})
+	md := j.build().Markdown
+	for _, want := range []string{
+		`U1 answered "10 more turns" to: The limit of 50 turns is reached.`, "U1 extended the limit to 60 turns", "another process continued the case",
+		"nobody answered in time: At rest.", "cancelled: `reboot`: stopped", "stopped by a person (U1)", "Finding: A person stopped it.",
+	} {
+		if !strings.Contains(md, want) {
+			t.Errorf("no %q in\n%s", want, md)
+		}
+	}
+	for by, want := range map[string]string{"budget": "ended at the turn limit", "brain_error": "the brain gave up", "brain": "concluded by", "": "not concluded"} {
+		d := someData(t)
+		d.end.EndedBy = by
+		if got := d.endedBy(); !strings.Contains(got, want) {
+			t.Errorf("%s: %q", by, got)
+		}
+	}
+}
+
+// FuzzBuild puts arbitrary words everywhere a stranger's words go. Oracle: the
+// report obeys its rules, and its tables keep their columns.
+func FuzzBuild(f *testing.F) {
+	f.Add("<!channel> | ` \n# x", "high", "root_cause")
+	f.Add(sid+"_999 "+sid+"_001", "low", "")
+	f.Add("\u202e\xff```\\|", "", "no_fault")
+	f.Fuzz(func(t *testing.T, words, confidence, verdict string) {
+		j, id := small(t, completed("auto_approved", 0, words))
+		j.tell(agent.KindInstruction, agent.Instruction{By: words, Text: words})
+		j.run(cmd{text: words, class: safeexec.Risky, index: 3, decided: &safeexec.Decided{Decision: "DENIED", By: words, Reason: words},
+			result: safeexec.Result{Status: "denied", Action: words, DenialReason: words, DecidedBy: words}})
+		j.confirm(id, words)
+		j.tell(agent.KindConcluded, agent.Conclusion{EndedBy: "brain", By: words, Complete: agent.Complete{
+			Confidence: confidence, Verdict: verdict, Summary: words, Actions: []string{words}, Gaps: []string{words},
+			Causes: []agent.Cause{{Statement: words, Evidence: []string{id, words}}, {Statement: words, Evidence: []string{words}}},
+		}})
+		body := map[string]any{}
+		if json.Unmarshal(j.entries[0].Body, &body) != nil {
+			t.Fatal("opening")
+		}
+		body["symptom"], body["requester"] = words, words
+		raw, err := json.Marshal(body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j.entries[0].Body = raw
+		r := j.build()
+		checkReport(t, j, r)
+		for _, row := range tableRows(r.Markdown, "Command Evidence") {
+			if len(row) != 7 {
+				t.Errorf("%d columns: %q", len(row), row)
+			}
+		}
+		for _, row := range tableRows(r.Markdown, "Hypotheses Log") {
+			if len(row) != 6 {
+				t.Errorf("%d columns: %q", len(row), row)
+			}
+		}
+		if r.Confidence == "high" && confidence != "high" {
+			t.Error("the confidence was raised")
+		}
+	})
+}
