@@ -114,7 +114,10 @@ type Line struct {
 }
 
 // Stream is where lines become durable before the file: the store. Append
-// succeeds when the very same line is already the journal's last one.
+// succeeds when the very same line is already there. Lines returns what is kept
+// behind number after: at least the last line of each journal and the lines
+// that were appended last; the end of a journal without its last line would
+// hide that two histories part.
 type Stream interface {
 	Append(ctx context.Context, line Line) error
 	Lines(ctx context.Context, after uint64) ([]Line, error)

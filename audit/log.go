@@ -139,8 +139,8 @@ func (l *Log) append(ctx context.Context, journal, kind string, body any, sink f
 		return 0, "", fmt.Errorf("%s: %w", op, err)
 	}
 	e, line := l.entry(journal, kind, raw)
-	if len(line.Data) > MaxLine {
-		return 0, "", refused(op, fmt.Errorf("the line has %d bytes, the limit is %d", len(line.Data), MaxLine))
+	if err := writable(line); err != nil {
+		return 0, "", refused(op, err)
 	}
 	if sink != nil {
 		if err := sink(ctx, line); isRefusal(err) {
@@ -153,6 +153,15 @@ func (l *Log) append(ctx context.Context, journal, kind string, body any, sink f
 		return 0, "", fmt.Errorf("%s: %w", op, l.fail(err))
 	}
 	return e.N, e.Hash, nil
+}
+
+// writable refuses a line that Verify would not accept.
+func writable(line Line) error {
+	if len(line.Data) > MaxLine {
+		return fmt.Errorf("the line has %d bytes, the limit is %d", len(line.Data), MaxLine)
+	}
+	_, err := Parse(line.Data)
+	return err
 }
 
 // begin waits for the turn. Afterwards the context has not ended, so that an

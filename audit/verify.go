@@ -53,8 +53,12 @@ type Report struct {
 // Verify checks the journals of a case in one pass over the files, in memory
 // that does not grow with them. It may run while the case is being written.
 func Verify(dir, sid string, o VerifyOptions) Report {
+	return verify(dir, sid, o, settlePause)
+}
+
+func verify(dir, sid string, o VerifyOptions, pause time.Duration) Report {
 	r := Report{SessionID: sid, MACs: len(o.Keys) > 0}
-	err := r.verify(dir, sid, o)
+	err := r.verify(dir, sid, o, pause)
 	var broken *BrokenError
 	switch {
 	case errors.As(err, &broken):
@@ -70,7 +74,7 @@ func Verify(dir, sid string, o VerifyOptions) Report {
 	return r
 }
 
-func (r *Report) verify(dir, sid string, o VerifyOptions) error {
+func (r *Report) verify(dir, sid string, o VerifyOptions, pause time.Duration) error {
 	err := errors.Join(checkSID(sid), checkKeys(o.Keys))
 	if o.Head != "" {
 		err = errors.Join(err, CheckHead(o.Head))
@@ -83,7 +87,7 @@ func (r *Report) verify(dir, sid string, o VerifyOptions) error {
 		return err
 	}
 	defer w.close()
-	err = r.walk(w, strings.ToLower(o.Head))
+	err = r.walk(w, strings.ToLower(o.Head), pause)
 	r.Verified, r.Head = int(w.n), headOf(w.tails()).Full
 	r.Records = r.Verified
 	if err != nil {
@@ -121,7 +125,7 @@ const (
 )
 
 // walk passes every entry, looking for the noted head on the way.
-func (r *Report) walk(w *walker, noted string) error {
+func (r *Report) walk(w *walker, noted string, pause time.Duration) error {
 	for tries := 0; ; {
 		c, err := w.next()
 		switch {
@@ -139,7 +143,7 @@ func (r *Report) walk(w *walker, noted string) error {
 			return w.broken(w.n+1, "%s ends in a torn line: a crash in the middle of a write; opening the case moves it aside", w.torn().journal)
 		default:
 			tries++
-			time.Sleep(settlePause)
+			time.Sleep(pause)
 		}
 	}
 }

@@ -149,7 +149,8 @@ type DB interface {
 	Scopes(ctx context.Context) ([]string, error)
 	// Lines returns the lines of scope with N > after that the store still
 	// keeps, in order of N. A store may drop lines once they are safe elsewhere;
-	// it keeps at least those of the last commit.
+	// it keeps at least those of the last commit that had lines, and the last
+	// line of each journal.
 	Lines(ctx context.Context, scope string, after uint64) ([]Line, error)
 	// Watch returns a channel that receives after changes of scope. A hint:
 	// signals are merged, may be spurious, and may be missing when another

@@ -123,7 +123,7 @@ func (d *Dir) Open(name string, flag int) (*File, error) {
 	if err := segment(name); err != nil {
 		return nil, err
 	}
-	fd, err := d.openat(name, flag, 0)
+	fd, err := d.openat(name, flag|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, d.refuse("open", name, err)
 	}
@@ -207,7 +207,7 @@ func (d *Dir) Exists(name string) (bool, error) {
 
 // Entries lists the directory in no particular order.
 func (d *Dir) Entries() ([]fs.DirEntry, error) {
-	again, err := d.Sub(".") // a second description: reading moves the position
+	again, err := d.Sub(".") // a description of its own: reading moves the position
 	if err != nil {
 		return nil, err
 	}
@@ -225,9 +225,11 @@ func (d *Dir) Sync() error {
 
 func (d *Dir) num() int { return int(d.fd.Fd()) }
 
+// openat opens without following a link. Callers that do not ask for a
+// directory add O_NONBLOCK, so that a pipe does not hold them up.
 func (d *Dir) openat(name string, flag int, perm uint32) (int, error) {
 	for {
-		fd, err := unix.Openat(d.num(), name, flag|unix.O_NOFOLLOW|unix.O_NONBLOCK|unix.O_CLOEXEC, perm)
+		fd, err := unix.Openat(d.num(), name, flag|unix.O_NOFOLLOW|unix.O_CLOEXEC, perm)
 		if err != unix.EINTR {
 			return fd, err
 		}

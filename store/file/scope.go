@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"sort"
 	"time"
@@ -494,10 +495,13 @@ func (o *op) replace(name string, b []byte, sync bool) (*beneath.File, error) {
 // temporary writes b to a file that waits to be renamed. What an earlier
 // operation left under its name is of no use.
 func (o *op) temporary(b []byte, sync bool) (*beneath.File, error) {
-	if err := o.dir.Remove(tmpName); err != nil {
-		return nil, err
-	}
 	f, err := o.dir.Create(tmpName)
+	if errors.Is(err, fs.ErrExist) {
+		if err := o.dir.Remove(tmpName); err != nil {
+			return nil, err
+		}
+		f, err = o.dir.Create(tmpName)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -206,8 +206,8 @@ func (s suite) sameCommit(t *testing.T) {
 	journalLines(t, dbs[1], 0, c.Lines...)
 }
 
-// linesAfter keeps at least the lines of the last commit that had some, and
-// returns no line out of order or twice.
+// linesAfter: at least the lines of the last commit that had some are kept, and
+// the last line of each journal; no line comes out of order or twice.
 func (s suite) linesAfter(t *testing.T) {
 	dbs := s.factory(t, 2)
 	journalLines(t, dbs[0], 0)
@@ -224,6 +224,18 @@ func (s suite) linesAfter(t *testing.T) {
 	all, err := dbs[1].Lines(t.Context(), scopeA, 0)
 	if err != nil || len(all) < 3 || len(all) > 4 {
 		t.Errorf("%d lines are kept (%v), want 3 or 4", len(all), err)
+	}
+	commit(t, dbs[1], store.Commit{Scope: scopeA, Lines: []store.Line{line("tasks", 5, ""), line("tasks", 6, "tasks5")}})
+	commit(t, dbs[0], store.Commit{Scope: scopeA, Lines: []store.Line{line("tasks", 7, "tasks6")}})
+	kept := map[uint64]bool{}
+	if all, err = dbs[1].Lines(t.Context(), scopeA, 0); err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range all {
+		kept[l.N] = true
+	}
+	if !kept[3] || !kept[4] || !kept[7] {
+		t.Errorf("lines %v are kept, want the last of each journal among them: 3, 4, 7", all)
 	}
 }
 
