@@ -1,0 +1,219 @@
+package orchestrator
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"strings"
+	"testing"
+	"time"
+)
+
+func testOrchestrator() *Orchestrator { return New(Options{SessionID: "ghost_20260314_104512"}) }
+
+func TestStart(t *testing.T) {
+	good := CaptureRequest{Target: "web-vm-01", ResourceGroup: "rg-prod", StorageAccount: "forensics01", Duration: 60, Context: "why"}
+	for _, tc := range []struct {
+		name   string
+		change func(*CaptureRequest)
+		want   string
+	}{
+		{"complete", func(*CaptureRequest) {}, NotConfigured},
+		{"two ends", func(r *CaptureRequest) { r.Target = "web-vm-01 to redis-vm-02" }, NotConfigured},
+		{"resource id", func(r *CaptureRequest) {
+			r.Target = "/subscriptions/00000000-0000-0000-0000-000000000000/resourceGroups/rg/providers/Microsoft.Compute/virtualMachines/vm1"
+		}, NotConfigured},
+		{"default duration", func(r *CaptureRequest) { r.Duration = 0 }, NotConfigured},
+		{"longest", func(r *CaptureRequest) { r.Duration = 300 }, NotConfigured},
+		{"too long", func(r *CaptureRequest) { r.Duration = 301 }, InvalidParameter},
+		{"negative", func(r *CaptureRequest) { r.Duration = -1 }, InvalidParameter},
+		{"no target", func(r *CaptureRequest) { r.Target = "" }, MissingParameter},
+		{"blank target", func(r *CaptureRequest) { r.Target = " \t" }, MissingParameter},
+		{"no group", func(r *CaptureRequest) { r.ResourceGroup = "" }, MissingParameter},
+		{"no account", func(r *CaptureRequest) { r.StorageAccount = "" }, MissingParameter},
+		{"a flag as a target", func(r *CaptureRequest) { r.Target = "--debug" }, InvalidParameter},
+		{"a flag as the other end", func(r *CaptureRequest) { r.Target = "vm1 to -x" }, InvalidParameter},
+		{"three ends", func(r *CaptureRequest) { r.Target = "a to b to c" }, InvalidParameter},
+		{"shell in the target", func(r *CaptureRequest) { r.Target = "vm1;reboot" }, InvalidParameter},
+		{"query in the group", func(r *CaptureRequest) { r.ResourceGroup = "rg --query x" }, InvalidParameter},
+		{"group with a dash first", func(r *CaptureRequest) { r.ResourceGroup = "-rg" }, InvalidParameter},
+		{"long group", func(r *CaptureRequest) { r.ResourceGroup = strings.Repeat("g", 91) }, InvalidParameter},
+		{"capital account", func(r *CaptureRequest) { r.StorageAccount = "Forensics" }, InvalidParameter},
+		{"short account", func(r *CaptureRequest) { r.StorageAccount = "ab" }, InvalidParameter},
+		{"account with a mark", func(r *CaptureRequest) { r.StorageAccount = "fore-nsics" }, InvalidParameter},
+		{"auth mode", func(r *CaptureRequest) { r.AuthMode = "anonymous" }, InvalidParameter},
+		{"auth mode key", func(r *CaptureRequest) { r.AuthMode = "key" }, NotConfigured},
+	} {
+		r := good
+		tc.change(&r)
+		got, err := testOrchestrator().Start(context.Background(), r)
+		if err != nil || got.Status != Error || got.Error != tc.want || got.Message == "" || got.TaskID != "" {
+			t.Errorf("%s: %+v, %v; want %s", tc.name, got, err, tc.want)
+		}
+		if tc.want == NotConfigured && got.Context != "why" {
+			t.Errorf("%s: the context is lost", tc.name)
+		}
+	}
+}
+
+func TestTaskVerbs(t *testing.T) {
+	o := testOrchestrator()
+	for name, verb := range map[string]func(context.Context, TaskRequest) (Response, error){
+		"check_task": o.Check, "cancel_task": o.Cancel, "cleanup_task": o.Clean,
+	} {
+		for id, want := range map[string]string{
+			"": MissingParameter, " ": MissingParameter, "ghost_vm1_20260314T104512": NotConfigured,
+			"vm1": InvalidParameter, "ghost_a b": InvalidParameter, "ghost_a;b": InvalidParameter, "ghost_" + strings.Repeat("x", 80): InvalidParameter,
+		} {
+			got, err := verb(context.Background(), TaskRequest{TaskID: id})
+			if err != nil || got.Status != Error || got.Error != want {
+				t.Errorf("%s(%q): %+v, %v; want %s", name, id, got, err, want)
+			}
+			if want == MissingParameter && got.Message != "task_id is required for "+name {
+				t.Errorf("%s: message %q", name, got.Message)
+			}
+		}
+	}
+	tasks, got, err := o.List(context.Background())
+	if err != nil || len(tasks) != 0 || got.Error != NotConfigured {
+		t.Errorf("list: %v, %+v, %v", tasks, got, err)
+	}
+}
+
+func TestContextEnds(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	o := testOrchestrator()
+	_, start := o.Start(ctx, CaptureRequest{})
+	_, check := o.Check(ctx, TaskRequest{})
+	_, _, list := o.List(ctx)
+	if err := errors.Join(start, check, list); !errors.Is(start, context.Canceled) || !errors.Is(check, context.Canceled) || !errors.Is(list, context.Canceled) {
+		t.Errorf("%v", err)
+	}
+}
+
+// The whole table: from every state, exactly these.
+func TestTransitions(t *testing.T) {
+	all := []State{Created, Detecting, Approved, Provisioning, Waiting, Downloading, Analyzing, Complete, CleaningUp, Done, Broken, Stopped, Expired, Abandoned}
+	want := map[State]string{
+		"":           "CREATED",
+		Created:      "DETECTING APPROVED FAILED CANCELLED ABANDONED",
+		Detecting:    "APPROVED FAILED CANCELLED ABANDONED",
+		Approved:     "PROVISIONING FAILED CANCELLED ABANDONED",
+		Provisioning: "WAITING FAILED CANCELLED ABANDONED",
+		Waiting:      "WAITING DOWNLOADING FAILED CANCELLED TIMED_OUT ABANDONED",
+		Downloading:  "ANALYZING FAILED CANCELLED ABANDONED",
+		Analyzing:    "COMPLETED FAILED CANCELLED ABANDONED",
+		Complete:     "CLEANING_UP",
+		CleaningUp:   "DONE FAILED",
+		Done:         "",
+		Broken:       "CLEANING_UP",
+		Stopped:      "CLEANING_UP",
+		Expired:      "CLEANING_UP",
+		Abandoned:    "CLEANING_UP",
+		"LOST":       "",
+	}
+	for from, to := range want {
+		var got []string
+		for _, s := range all {
+			if from.May(s) {
+				got = append(got, string(s))
+			}
+		}
+		if strings.Join(got, " ") != to {
+			t.Errorf("%s may go to %v, want %s", from, got, to)
+		}
+		if from.May("") || from.May("LOST") {
+			t.Errorf("%s may go nowhere", from)
+		}
+	}
+	for _, s := range all {
+		terminal := s == Done || s == Broken || s == Stopped || s == Expired || s == Abandoned
+		if s.Terminal() != terminal {
+			t.Errorf("%s terminal: %v", s, s.Terminal())
+		}
+	}
+}
+
+func TestTaskID(t *testing.T) {
+	at := time.Date(2026, 3, 14, 10, 45, 12, 0, time.FixedZone("", 3600))
+	for in, want := range map[string]string{
+		"web-vm-01":      "ghost_web-vm-01_20260314T094512",
+		"/sub/x y":       "ghost_-sub-x-y_20260314T094512",
+		"vm;$(rm -rf /)": "ghost_vm---rm--rf---_20260314T094512",
+		"größe":          "ghost_gr--e_20260314T094512",
+	} {
+		got := TaskID(in, at)
+		if got != want || !ValidTaskID(got) {
+			t.Errorf("%q: %s, want %s", in, got, want)
+		}
+	}
+	if id := TaskID(strings.Repeat("x", 500), at); !ValidTaskID(id) {
+		t.Errorf("%s is not valid", id)
+	}
+}
+
+// The recorded requests that are refused before anything is looked up.
+func TestVectors(t *testing.T) {
+	f, err := os.Open("../../shared/vectors/orchestrator.jsonl")
+	if os.IsNotExist(err) {
+		if os.Getenv("CI") == "true" {
+			t.Fatal("the regression data is missing")
+		}
+		t.Skip("the regression data is not here")
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	seen := 0
+	for lines.Scan() {
+		var v struct {
+			ID    string
+			Steps []struct {
+				Request struct {
+					Intent, Target string
+					TaskID         string `json:"task_id"`
+					Parameters     struct {
+						Group   string `json:"resource_group"`
+						Account string `json:"storage_account"`
+					}
+				}
+				Expect struct{ Error, Message string }
+			}
+		}
+		if err := json.Unmarshal(lines.Bytes(), &v); err != nil {
+			continue // rows of another shape are about parts that are not here
+		}
+		for _, s := range v.Steps {
+			if s.Expect.Error != MissingParameter {
+				continue
+			}
+			o, r := testOrchestrator(), s.Request
+			var got Response
+			switch r.Intent {
+			case "capture_traffic":
+				got, err = o.Start(t.Context(), CaptureRequest{Target: r.Target, ResourceGroup: r.Parameters.Group, StorageAccount: r.Parameters.Account})
+			case "check_task":
+				got, err = o.Check(t.Context(), TaskRequest{TaskID: r.TaskID})
+			case "cancel_task":
+				got, err = o.Cancel(t.Context(), TaskRequest{TaskID: r.TaskID})
+			case "cleanup_task":
+				got, err = o.Clean(t.Context(), TaskRequest{TaskID: r.TaskID})
+			default:
+				continue
+			}
+			seen++
+			if err != nil || got.Error != MissingParameter || got.Message != s.Expect.Message {
+				t.Errorf("%s: %+v, %v; want %q", v.ID, got, err, s.Expect.Message)
+			}
+		}
+	}
+	if seen == 0 {
+		t.Error("no row was about a missing parameter")
+	}
+}
