@@ -170,17 +170,22 @@ func (s *Fold) applyCase(e Entry) (known, ok bool) {
 func (s *Fold) applyShell(e Entry) (known, ok bool) {
 	switch e.Kind {
 	case "proposed":
-		return true, with(e, s.proposed)
+		ok = with(e, s.proposed)
 	case "decided":
-		return true, with(e, s.decided)
+		ok = with(e, s.decided)
 	case "intent":
-		return true, with(e, s.intent)
+		ok = with(e, s.intent)
 	case "started":
-		return true, with(e, s.started)
+		ok = with(e, s.started)
 	case "outcome":
-		return true, with(e, s.outcome)
+		ok = with(e, s.outcome)
+	default:
+		return false, false
 	}
-	return false, false
+	if !ok {
+		s.unreadable(e)
+	}
+	return true, ok
 }
 
 // with decodes the body for f; false when it does not decode or f refuses it.

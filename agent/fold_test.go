@@ -364,6 +364,30 @@ func TestEntriesThatMakeNoSense(t *testing.T) {
 	}
 }
 
+// What does not decode starts nothing.
+func TestUnreadableShellEntries(t *testing.T) {
+	w := seedCase(t, []string{"H1"})
+	bad := w.put("shell", "proposed", json.RawMessage(`{"argv":"not a list"}`))
+	p := w.put("shell", "proposed", safeexec.Proposal{Display: "c", Class: safeexec.Risky, Hypothesis: "H1", Turn: 2})
+	w.put("shell", "decided", json.RawMessage(`{"audit_id":"`+p.ID+`","by":5}`))
+	w.put("shell", "decided", safeexec.Decided{AuditID: p.ID, Decision: "APPROVED", By: "U1"})
+	w.put("shell", "started", json.RawMessage(`{"audit_id":"`+p.ID+`","pid":"x"}`))
+	w.put("shell", "outcome", json.RawMessage(`{"audit_id":"`+p.ID+`","status":5}`))
+	w.put("shell", "outcome", json.RawMessage(`[]`))
+	f := FoldAll(testSID, w.entries)
+	cs := f.Commands()
+	if len(cs) != 2 || cs[0].Proposal.AuditID != bad.ID || cs[0].Proposal.Class != safeexec.Forbidden {
+		t.Fatalf("%+v", cs)
+	}
+	c := cs[1]
+	if c.Decided.Decision != "DENIED" || !c.Intent || c.Result.Error != unknownOutcome || f.Case().Denials["H1"] != 0 {
+		t.Errorf("%+v %+v, denials %v", c.Decided, c.Result, f.Case().Denials)
+	}
+	if _, malformed := f.Skipped(); malformed != 6 {
+		t.Errorf("%d malformed", malformed)
+	}
+}
+
 // FuzzFold applies arbitrary entries after an ordinary case. Oracle: it never
 // panics, two folds of the same entries are equal, the view can be encoded, and
 // nothing but a hypothesis entry or a denial moves a hypothesis.

@@ -40,6 +40,13 @@ const (
 	MaxArgument = 8 << 10  // command, target and the like
 )
 
+// Limits of one move in the journal. A move beyond them is refused as a whole:
+// half of a list is not what the brain decided.
+const (
+	MaxList = 100      // elements of one list
+	MaxMove = 64 << 10 // bytes of its arguments
+)
+
 // ParseMove turns a tool call into a move. It is strict: an argument that the
 // tool does not have, or a wrong type, gives [Unknown] with an error, because an
 // argument that is silently ignored ("updates" for "update") loses what the
@@ -175,6 +182,9 @@ func journalMove(m Move, redact func(string) string) (MoveEntry, error) {
 	}
 	s := scrubber{redact: redact}
 	args, err := json.Marshal(s.walk("", tree))
+	if len(args) > MaxMove {
+		args, s.refused = json.RawMessage("{}"), ErrorTooLong
+	}
 	return MoveEntry{Tool: tool, Args: args, Refused: s.refused}, err
 }
 
@@ -183,6 +193,9 @@ func (s *scrubber) walk(key string, v any) any {
 	case string:
 		return s.text(key, v)
 	case []any:
+		if len(v) > MaxList {
+			v, s.refused = v[:MaxList], ErrorTooLong
+		}
 		for i := range v {
 			v[i] = s.walk(key, v[i])
 		}

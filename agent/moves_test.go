@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -75,6 +76,8 @@ func TestMovesThatAreNotDeclared(t *testing.T) {
 		{RunShell{}, "empty_command"},
 		{RunShell{Command: "curl -u admin:hunter2 http://192.0.2.1"}, ErrorCredential},
 		{RunShell{Command: strings.Repeat("a", MaxArgument+1)}, ErrorTooLong},
+		{ManageHypotheses{Remove: make([]string, MaxList+1)}, ErrorTooLong},
+		{Complete{Gaps: slices.Repeat([]string{strings.Repeat("g", MaxText)}, 50)}, ErrorTooLong},
 		{CheckTask{TaskID: "ghost_hunter2"}, ErrorCredential},
 		{CheckTask{}, orchestrator.MissingParameter},
 		{CaptureTraffic{Target: "vm1", ResourceGroup: "rg", StorageAccount: "store1", Duration: 301}, orchestrator.InvalidParameter},

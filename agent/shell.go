@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
@@ -67,7 +68,7 @@ func (s *Fold) started(_ Entry, b safeexec.Started) bool {
 	if r == nil {
 		return false
 	}
-	r.Started = &b
+	r.Intent, r.Started = true, &b
 	return true
 }
 
@@ -98,6 +99,34 @@ func (s *Fold) outcome(e Entry, res safeexec.Result) bool {
 		s.observe(e, p, Observation{Turn: p.turn, Index: p.index, Move: m, AuditID: res.AuditID, Shell: &shown, Meta: s.meta[p], Time: e.Time})
 	}
 	return true
+}
+
+// unreadable counts an entry whose body does not decode in the direction that
+// starts nothing, as the gate's own fold does: a proposal is FORBIDDEN, a
+// decision a denial by nobody, an outcome unknown, and what may have begun has.
+func (s *Fold) unreadable(e Entry) {
+	if e.Kind == "proposed" && json.Unmarshal(e.Body, &safeexec.Proposal{}) != nil {
+		s.proposed(e, safeexec.Proposal{Rule: "unreadable", Risk: "the journaled proposal does not parse"})
+		return
+	}
+	var about struct {
+		AuditID string `json:"audit_id"`
+	}
+	if json.Unmarshal(e.Body, &about) != nil || s.byID[about.AuditID] == nil {
+		return
+	}
+	switch e.Kind {
+	case "decided":
+		if json.Unmarshal(e.Body, &safeexec.Decided{}) != nil {
+			s.decided(e, safeexec.Decided{AuditID: about.AuditID, Decision: "DENIED", Reason: "the journaled decision does not parse"})
+		}
+	case "outcome":
+		if json.Unmarshal(e.Body, &safeexec.Result{}) != nil {
+			s.outcome(e, safeexec.Result{AuditID: about.AuditID, Status: "error", Error: unknownOutcome, Detail: "the journaled outcome does not parse"})
+		}
+	case "started":
+		s.byID[about.AuditID].Intent = true
+	}
 }
 
 // missing reports a program that is not installed: that shows something about
