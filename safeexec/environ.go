@@ -33,7 +33,7 @@ func ours(name string) bool { return oursRE.MatchString(name) }
 // environ is the whole environment of p's process. Nothing else is inherited.
 func (s *Shell) environ(p Proposal) []string {
 	env := []string{
-		"PATH=" + s.opt.Path, "LANG=C.UTF-8", "HOME=" + s.opt.Dir, "TERM=dumb", mark(p.ID),
+		"PATH=" + s.opt.Path, "LANG=C.UTF-8", "HOME=" + s.opt.Dir, "TERM=dumb",
 		"TZ=" + orElse(getenv("TZ"), "UTC"),
 	}
 	if p.Env == "azure" {

@@ -3,6 +3,7 @@
 package safeexec
 
 import (
+	"bytes"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -11,6 +12,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync"
 	"syscall"
@@ -249,29 +251,37 @@ func (l *lab) do(r Request) Result {
 	return res
 }
 
-// vanish waits until left says 0 and fails after limit.
-func vanish(t *testing.T, what string, limit time.Duration, left func() int) {
+// vanish waits until nothing is named word and fails after limit.
+func vanish(t *testing.T, what string, limit time.Duration, word string) {
 	t.Helper()
 	start := time.Now()
-	for left() > 0 {
+	for len(named(word)) > 0 {
 		if time.Since(start) > limit {
-			t.Fatalf("%s: %d still running after %v", what, left(), limit)
+			t.Fatalf("%s: %d still running after %v", what, len(named(word)), limit)
 		}
 		time.Sleep(2 * time.Millisecond)
 	}
 	t.Logf("%s: gone after %v", what, time.Since(start).Round(time.Millisecond))
 }
 
-// named counts living processes whose command line has an argument that is word.
-func named(word string) int {
-	n := 0
-	for _, pid := range processes() {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		st, ok := readStat(pid)
-		if ok && st.alive() && pid != os.Getpid() && strings.Contains("\x00"+string(b), "\x00"+word+"\x00") {
-			n++
+// named lists living processes that have word in their argument list.
+func named(word string) (pids []int) {
+	list, _ := filepath.Glob("/proc/[0-9]*/cmdline")
+	for _, file := range list {
+		b, _ := os.ReadFile(file)
+		pid, _ := strconv.Atoi(strings.Split(file, "/")[2])
+		if strings.Contains(string(b), "\x00"+word+"\x00") && pid != os.Getpid() {
+			pids = append(pids, pid)
 		}
 	}
+	return pids
+}
+
+// ticksOf is when pid started, as the kernel counts.
+func ticksOf(pid int) uint64 {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	f := strings.Fields(string(b[bytes.LastIndexByte(b, ')')+1:]))
+	n, _ := strconv.ParseUint(f[19], 10, 64)
 	return n
 }
 

@@ -8,6 +8,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"ghostbot/safeexec/process"
 )
 
 // Fold turns the entries of a shell journal into one record per command, in the
@@ -185,4 +187,17 @@ func (s *Shell) lost(r Record) (res Result, ended bool) {
 		Status: "error", Action: permitted(r.Proposal), Error: "outcome_unknown", DecidedBy: by,
 		Detail: "interrupted after its start was allowed, effect unknown; " + note,
 	}, ended
+}
+
+// endLeftovers ends what a former life of the bot may have left running of r's
+// command on this machine.
+func (s *Shell) endLeftovers(r Record) (note string, ended bool) {
+	st := r.Started
+	switch {
+	case st == nil:
+		return process.EndLeftovers(nil, r.Proposal.ID)
+	case st.Host != s.host || st.BootID != s.boot:
+		return fmt.Sprintf("it ran on %s, which ends it by itself when the bot is gone", st.Host), true
+	}
+	return process.EndLeftovers(&process.Started{PID: st.PID, Ticks: st.Ticks}, r.Proposal.ID)
 }

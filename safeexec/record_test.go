@@ -3,6 +3,7 @@
 package safeexec
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -261,7 +262,7 @@ func TestLeftovers(t *testing.T) {
 		l.program("loop", "while :; do sleep 0.05; done")
 		left := exec.Command("setsid", filepath.Join(l.bin, "loop"), word)
 		left.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-		left.Env = []string{mark(Fold(l.j.all())[0].Proposal.ID)}
+		left.Env = []string{"INVOCATION_ID=" + Fold(l.j.all())[0].Proposal.ID}
 		if known {
 			left.Env = nil // only the started entry knows it
 		}
@@ -269,14 +270,13 @@ func TestLeftovers(t *testing.T) {
 			t.Fatal(err)
 		}
 		go left.Wait()
-		for named(word) == 0 {
+		for len(named(word)) == 0 {
 			time.Sleep(time.Millisecond)
 		}
 		if known {
-			pid := pidNamed(word)
-			st, _ := readStat(pid)
+			pid := named(word)[0]
 			l.edit(2, "pid", pid)
-			l.edit(2, "start_ticks", st.ticks)
+			l.edit(2, "start_ticks", ticksOf(pid))
 		} else {
 			l.j.entries = l.j.entries[:2]
 		}
@@ -288,18 +288,8 @@ func TestLeftovers(t *testing.T) {
 		if !strings.Contains(first.Detail, "still running and have been ended") {
 			t.Errorf("detail %q", first.Detail)
 		}
-		vanish(t, "leftover", 100*time.Millisecond, func() int { return named(word) })
+		vanish(t, "leftover", 100*time.Millisecond, word)
 	}
-}
-
-func pidNamed(word string) int {
-	for _, pid := range processes() {
-		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/cmdline", pid))
-		if strings.Contains(string(b), "\x00"+word+"\x00") {
-			return pid
-		}
-	}
-	return 0
 }
 
 // TestLeftoversOfOthers: a process id of another machine, another boot or another
@@ -312,19 +302,24 @@ func TestLeftoversOfOthers(t *testing.T) {
 	}
 	defer other.Wait()
 	defer other.Process.Kill()
-	st, _ := readStat(other.Process.Pid)
+	ticks := ticksOf(other.Process.Pid)
 	for _, s := range []Started{
-		{PID: other.Process.Pid, Ticks: st.ticks, BootID: l.boot, Host: "elsewhere"},
-		{PID: other.Process.Pid, Ticks: st.ticks, BootID: "before", Host: l.host},
-		{PID: other.Process.Pid, Ticks: st.ticks + 1, BootID: l.boot, Host: l.host},
+		{PID: other.Process.Pid, Ticks: ticks, BootID: l.boot, Host: "elsewhere"},
+		{PID: other.Process.Pid, Ticks: ticks, BootID: "before", Host: l.host},
+		{PID: other.Process.Pid, Ticks: ticks + 1, BootID: l.boot, Host: l.host},
 	} {
 		if note, ended := l.endLeftovers(Record{Started: &s}); !ended {
 			t.Errorf("%+v: %s", s, note)
 		}
-		if got, ok := readStat(other.Process.Pid); !ok || !got.alive() {
+		if other.Process.Signal(syscall.Signal(0)) != nil || statusOf(other.Process.Pid) == 'Z' {
 			t.Fatalf("%+v: somebody else's process was killed", s)
 		}
 	}
+}
+
+func statusOf(pid int) byte {
+	b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
+	return b[bytes.LastIndexByte(b, ')')+2]
 }
 
 func TestFold(t *testing.T) {

@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"ghostbot/safeexec/process"
 )
 
 // maxLinks bounds how often one request may be edited, superseded or repeated.
@@ -286,20 +288,38 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 	}
 	// A lease that was valid at the step below may be taken over one lease time
 	// later at the earliest; by then this process has long stopped starting.
-	startBy := bootTime() + s.opt.Lease*2/3
+	startBy := process.Clock() + s.opt.Lease*2/3
 	if err := s.startSafely(ctx, Start{Proposal: p, Risky: p.Class != Safe, Entry: s.intent(p)}); err != nil {
 		if ctx.Err() != nil || errors.Is(err, ErrPanicked) {
 			return Result{}, fmt.Errorf("start %s: %w", p.AuditID, err)
 		}
 		return s.finish(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: s.scrub("start refused: " + err.Error()), DecidedBy: d.By})
 	}
-	end, err := s.execute(ctx, p, startBy)
+	before := look(p.Dir)
+	end, err := process.Run(ctx, s.spec(p, startBy), func(st process.Started) error { return s.journalStarted(ctx, p, st) })
 	if err != nil {
 		return Result{}, fmt.Errorf("start %s: %w", p.AuditID, err)
 	}
-	res := s.outcome(p, end)
+	res := s.outcome(p, end, before.changed())
 	res.Action, res.DecidedBy = permitted(p), d.By
 	return s.done(ctx, p, res)
+}
+
+func (s *Shell) spec(p Proposal, startBy time.Duration) process.Spec {
+	return process.Spec{
+		Path: p.Program, Argv: p.Argv, Dir: p.Dir, Env: s.environ(p), Mark: p.ID, StartBy: startBy, Timeout: p.Timeout,
+		Lease: s.opt.Lease, Limits: s.opt.Limits, OutputLimit: s.opt.OutputLimit, Self: s.opt.Self, SelfArgs: s.opt.SelfArgs,
+	}
+}
+
+func (s *Shell) journalStarted(ctx context.Context, p Proposal, st process.Started) error {
+	ctx, cancel := s.detach(ctx)
+	defer cancel()
+	body := Started{AuditID: p.AuditID, PID: st.PID, Ticks: st.Ticks, BootID: s.boot, Host: s.host}
+	if _, _, err := s.opt.Journal.Append(ctx, "started", body); err != nil {
+		return fmt.Errorf("journal started: %w", err)
+	}
+	return nil
 }
 
 // claim reports whether this process may write p's intent. It may once.

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"ghostbot/safeexec/policy"
+	"ghostbot/safeexec/process"
 	"ghostbot/safeexec/redact"
 )
 
@@ -35,16 +36,16 @@ const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bi
 // for one argument is twice this.
 const maxCommand = 64 << 10
 
-// Limits are optional resource limits of a command; zero means none. They are
-// set right after the program was started, so its first microseconds are not
-// limited. Core dumps are always off: they would hold what a command read.
-type Limits struct {
-	CPU       time.Duration `json:"cpu,omitempty"`       // processor time of one process
-	Memory    uint64        `json:"memory,omitempty"`    // address space of one process, in bytes
-	FileSize  uint64        `json:"file_size,omitempty"` // largest file it may write, in bytes
-	Files     uint64        `json:"files,omitempty"`     // open files of one process
-	Processes uint64        `json:"processes,omitempty"` // processes of this user, ours included
-}
+// Limits is [process.Limits].
+type Limits = process.Limits
+
+// Supervise is [process.Supervise]: main calls it before anything else when the
+// program was started with the words of [Options.SelfArgs], as in
+//
+//	if len(os.Args) == 2 && os.Args[1] == "supervise" {
+//		syscall.Exit(safeexec.Supervise())
+//	}
+func Supervise() int { return process.Supervise() }
 
 // Options are what a shell needs. SessionID, Policy, Journal, Approver,
 // Redactor and Dir are required.
@@ -104,7 +105,7 @@ func New(o Options) (*Shell, error) {
 	if err := o.fill(); err != nil {
 		return nil, fmt.Errorf("safeexec: %w", err)
 	}
-	host, boot, err := machine()
+	host, boot, err := process.Machine()
 	if err != nil {
 		return nil, fmt.Errorf("safeexec: %w", err)
 	}
@@ -212,7 +213,7 @@ type Command struct {
 // Parse classifies text. It runs nothing and journals nothing.
 func (s *Shell) Parse(text string) Command {
 	if len(text) > maxCommand {
-		return Command{text: string(cutEnd([]byte(text[:256]))) + "...", verdict: forbid("too-long", fmt.Sprintf("the command is %d bytes long; %d are accepted", len(text), maxCommand))}
+		return Command{text: string(process.CutEnd([]byte(text[:256]))) + "...", verdict: forbid("too-long", fmt.Sprintf("the command is %d bytes long; %d are accepted", len(text), maxCommand))}
 	}
 	v := s.policy.Classify(text)
 	if slices.ContainsFunc(v.Argv, unclean) {

@@ -201,39 +201,3 @@ func TestLookUp(t *testing.T) {
 		}
 	}
 }
-
-func TestParseStat(t *testing.T) {
-	tailFields := "1 2 3 0 -1 4 5 6 7 8 9 10 11 12 20 0 1 0 4711 99 100"
-	for _, c := range []struct {
-		line string
-		want stat
-		ok   bool
-	}{
-		{"7 (sh) S " + tailFields, stat{'S', 1, 4711}, true},
-		{"7 (a) b (c)) Z " + tailFields, stat{'Z', 1, 4711}, true},
-		{"7 (x\n) R " + tailFields, stat{'R', 1, 4711}, true},
-		{"7 (sh) S 1 2", stat{}, false},
-		{"", stat{}, false},
-		{"7 (sh S " + tailFields, stat{}, false},
-	} {
-		got, ok := parseStat([]byte(c.line))
-		if ok != c.ok || ok && got != c.want {
-			t.Errorf("%q: got %+v %v, want %+v %v", c.line, got, ok, c.want, c.ok)
-		}
-	}
-	if st, ok := readStat(os.Getpid()); !ok || st.ppid != os.Getppid() || !st.alive() {
-		t.Errorf("this process: %+v %v", st, ok)
-	}
-	if scanned := scanChildren(os.Getppid()); !contains(scanned, os.Getpid()) {
-		t.Errorf("scan of our parent's children %v misses us", scanned)
-	}
-}
-
-func contains(list []int, v int) bool {
-	for _, x := range list {
-		if x == v {
-			return true
-		}
-	}
-	return false
-}

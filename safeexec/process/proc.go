@@ -1,6 +1,4 @@
-//go:build gate
-
-package safeexec
+package process
 
 import (
 	"bytes"
@@ -16,17 +14,18 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// bootTime is the clock that goes on while the machine sleeps.
-func bootTime() time.Duration {
+// Clock is the time since boot, the machine's sleep included. Without such a
+// clock it says that every time has passed.
+func Clock() time.Duration {
 	var ts unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_BOOTTIME, &ts); err != nil {
-		return 1<<63 - 1 // no clock: every deadline has passed
+		return 1<<63 - 1
 	}
 	return time.Duration(ts.Nano())
 }
 
-// machine names where process ids mean something.
-func machine() (host, boot string, err error) {
+// Machine names where process ids mean something.
+func Machine() (host, boot string, err error) {
 	if host, err = os.Hostname(); err != nil {
 		return "", "", err
 	}
@@ -82,10 +81,7 @@ func family(root int) []int {
 			}
 		}
 	}
-	return slices.DeleteFunc(list[1:], func(pid int) bool {
-		st, ok := readStat(pid)
-		return !ok || !st.alive()
-	})
+	return alive(list[1:])
 }
 
 func children(pid int) (pids []int) {
@@ -177,91 +173,105 @@ func killFamily(root int) []int {
 	return signalFamily(root, unix.SIGKILL)
 }
 
-// mark is the variable that every process of a command inherits. It is what
-// systemd gives to a unit's processes: a name for one invocation, no secret.
-func mark(id string) string { return "INVOCATION_ID=" + id }
+// variable carries the mark. It is what systemd gives to a unit's processes: a
+// name for one invocation, no secret.
+func variable(mark string) string { return "INVOCATION_ID=" + mark }
 
 // marked lists the living processes that carry id's mark.
-func marked(id string) (pids []int) {
-	if id == "" {
+func marked(mark string) (pids []int) {
+	if mark == "" {
 		return nil
 	}
 	self := os.Getpid()
 	for _, pid := range processes() {
-		if pid != self && carries(pid, id) {
+		if pid != self && carries(pid, mark) {
 			pids = append(pids, pid)
 		}
 	}
 	return pids
 }
 
-func carries(pid int, id string) bool {
+func carries(pid int, mark string) bool {
 	env, err := os.ReadFile("/proc/" + strconv.Itoa(pid) + "/environ")
-	want := []byte(mark(id))
+	want := []byte(variable(mark))
 	if err != nil || !bytes.Contains(env, want) {
 		return false
 	}
 	return slices.ContainsFunc(bytes.Split(env, []byte{0}), func(v []byte) bool { return bytes.Equal(v, want) })
 }
 
-// endLeftovers ends what a former process of ours may have left running of r's
-// command on this machine, and says what it found. ended is false when something
-// still runs.
-func (s *Shell) endLeftovers(r Record) (note string, ended bool) {
-	if st := r.Started; st != nil && (st.Host != s.host || st.BootID != s.boot) {
-		return fmt.Sprintf("it ran on %s, which ends it by itself when the bot is gone", st.Host), true
+// EndLeftovers ends what may be left running of an invocation on this machine
+// and boot: the process st (nil: unknown) with its family, and everything that
+// carries mark. It says what it found; ended is false when something still runs.
+func EndLeftovers(st *Started, mark string) (note string, ended bool) {
+	found := map[int]bool{}
+	left := endTree(st, found) + sweep(mark, found)
+	switch {
+	case left > 0:
+		return fmt.Sprintf("%d processes could not be ended", left), false
+	case len(found) > 0:
+		return fmt.Sprintf("%d processes were still running and have been ended", len(found)), true
 	}
-	found := 0
-	if st := r.Started; st != nil {
-		found = endTree(st.PID, st.Ticks)
-	}
-	note, ended = s.sweep(r.Proposal.ID)
-	if found > 0 && ended {
-		note = fmt.Sprintf("%d processes were still running and have been ended", found)
-	}
-	return note, ended
+	return "nothing of it is running any more", true
 }
 
-// endTree kills the process that was started as pid with these ticks, its group
-// and its descendants, and returns how many there were.
-func endTree(pid int, ticks uint64) int {
-	same := func() bool {
-		st, ok := readStat(pid)
-		return ok && st.ticks == ticks && st.alive()
-	}
-	if pid <= 1 || !same() {
+// endTree kills st, its group and its descendants, adds them to found, and
+// returns how many are left.
+func endTree(st *Started, found map[int]bool) int {
+	if st == nil || st.PID <= 1 || !st.alive() {
 		return 0
 	}
-	n := 1 + len(killFamily(pid))
-	signalIf(pid, unix.SIGKILL, func() bool {
-		if same() {
-			unix.Kill(-pid, unix.SIGKILL)
+	found[st.PID] = true
+	family := killFamily(st.PID)
+	signalIf(st.PID, unix.SIGKILL, func() bool {
+		if st.alive() {
+			unix.Kill(-st.PID, unix.SIGKILL)
 			return true
 		}
 		return false
 	})
-	return n
+	for _, pid := range family {
+		found[pid] = true
+	}
+	return patience(func() int {
+		n := len(alive(family))
+		if st.alive() {
+			n++
+		}
+		return n
+	})
 }
 
-// sweepTime bounds how long sweep waits for killed processes to go.
-const sweepTime = 3 * time.Second
+func (st *Started) alive() bool {
+	got, ok := readStat(st.PID)
+	return ok && got.ticks == st.Ticks && got.alive()
+}
 
-// sweep kills every process that carries id's mark until none is left.
-func (s *Shell) sweep(id string) (note string, ended bool) {
-	found := map[int]bool{}
-	for limit := time.Now().Add(sweepTime); ; time.Sleep(5 * time.Millisecond) {
-		left := marked(id)
-		for _, pid := range left {
+func alive(pids []int) []int {
+	return slices.DeleteFunc(slices.Clone(pids), func(pid int) bool {
+		st, ok := readStat(pid)
+		return !ok || !st.alive()
+	})
+}
+
+// sweep kills every process that carries mark until there is none, adds them to
+// found, and returns how many are left.
+func sweep(mark string, found map[int]bool) int {
+	return patience(func() int {
+		list := marked(mark)
+		for _, pid := range list {
 			found[pid] = true
-			signalIf(pid, unix.SIGKILL, func() bool { return carries(pid, id) })
+			signalIf(pid, unix.SIGKILL, func() bool { return carries(pid, mark) })
 		}
-		switch {
-		case len(left) == 0 && len(found) == 0:
-			return "nothing of it is running any more", true
-		case len(left) == 0:
-			return fmt.Sprintf("%d processes were still running and have been ended", len(found)), true
-		case time.Now().After(limit):
-			return fmt.Sprintf("%d processes could not be ended", len(left)), false
+		return len(list)
+	})
+}
+
+// patience waits until left says 0, three seconds at most.
+func patience(left func() int) int {
+	for limit := time.Now().Add(3 * time.Second); ; time.Sleep(5 * time.Millisecond) {
+		if n := left(); n == 0 || time.Now().After(limit) {
+			return n
 		}
 	}
 }

@@ -1,6 +1,4 @@
-//go:build gate
-
-package safeexec
+package process
 
 import (
 	"bufio"
@@ -34,10 +32,10 @@ const (
 
 // Supervise is the whole life of a supervisor process. main calls it before
 // anything else when the program was started with the words of
-// [Options.SelfArgs], and exits with what it returns (with syscall.Exit: under
+// [Spec.SelfArgs], and exits with what it returns (with syscall.Exit: under
 // the race detector os.Exit sleeps for a second, and every command would wait
-// for it). It expects the pipes of [Shell.Run] as descriptors 3 and 4; without
-// them it does nothing.
+// for it). It expects the pipes of [Run] as descriptors 3 and 4; without them it
+// does nothing.
 //
 // The supervisor leads a session without a terminal and adopts every orphan of
 // the command. It ends all of them when the program ends, when its time is over,
@@ -80,6 +78,7 @@ func errno(err error) int {
 type supervisor struct {
 	control *os.File
 	events  *json.Encoder
+	signals chan os.Signal
 	job     job
 
 	pid     int
@@ -111,8 +110,11 @@ func (v *supervisor) run() error {
 	return nil
 }
 
-// prepare sets what the program inherits.
+// prepare sets what the program inherits, and catches what would end this
+// process before it has ended the program.
 func (v *supervisor) prepare() error {
+	v.signals = make(chan os.Signal, 4)
+	signal.Notify(v.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	unix.Umask(0o077)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
 		return fmt.Errorf("become subreaper: %w", err)
@@ -137,14 +139,14 @@ func (v *supervisor) start() error {
 	if gone(controlFD) {
 		return errors.New("the bot is gone")
 	}
-	if v.began = bootTime(); v.began >= v.job.StartBy {
+	if v.began = Clock(); v.began >= v.job.StartBy {
 		return errors.New("too late to start")
 	}
 	if v.pid, err = syscall.ForkExec(v.job.Path, v.job.Argv, attr); err != nil {
 		return fmt.Errorf("start %s: %w", v.job.Path, err)
 	}
 	st, _ := readStat(v.pid)
-	v.beat = bootTime()
+	v.beat = Clock()
 	v.events.Encode(event{Event: "started", PID: v.pid, Ticks: st.ticks})
 	v.limit()
 	return nil
@@ -223,8 +225,6 @@ func listen(in io.ByteReader) <-chan byte {
 const tick = 20 * time.Millisecond
 
 func (v *supervisor) loop(dead <-chan syscall.WaitStatus, bot <-chan byte) {
-	sig := make(chan os.Signal, 4)
-	signal.Notify(sig, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	t := time.NewTicker(tick)
 	defer t.Stop()
 	for {
@@ -234,14 +234,14 @@ func (v *supervisor) loop(dead <-chan syscall.WaitStatus, bot <-chan byte) {
 				v.report(nil)
 				return
 			}
-			v.status, v.over = status, bootTime()
+			v.status, v.over = status, Clock()
 		case b, ok := <-bot:
 			if !ok {
 				bot = nil
 			}
 			v.heard(b, ok)
-		case <-sig:
-			v.end("signal", v.grace())
+		case <-v.signals:
+			v.end(BySignal, v.grace())
 		case <-t.C:
 			if left := v.check(); len(left) > 0 {
 				v.report(left)
@@ -258,19 +258,19 @@ func (v *supervisor) grace() time.Duration {
 }
 
 func (v *supervisor) heard(b byte, ok bool) {
-	v.beat = bootTime()
+	v.beat = Clock()
 	switch {
 	case !ok:
-		v.end("eof", min(graceEOF, v.job.Lease/6))
+		v.end(byEOF, min(graceEOF, v.job.Lease/6))
 	case b == byteCancel:
-		v.end("cancel", v.grace())
+		v.end(ByCancel, v.grace())
 	}
 }
 
 // end asks everything to end and sets when it is killed. A second reason can
 // only make it sooner.
 func (v *supervisor) end(why string, grace time.Duration) {
-	at := bootTime() + grace
+	at := Clock() + grace
 	if v.killAt != 0 {
 		v.killAt = min(v.killAt, at)
 		return
@@ -286,17 +286,17 @@ func (v *supervisor) end(why string, grace time.Duration) {
 // check looks at the clocks, and for what outlived the program. It returns the processes that do not end, once
 // waiting for them is no use any more.
 func (v *supervisor) check() (left []int) {
-	now := bootTime()
+	now := Clock()
 	quiet := v.beat + v.job.Lease*2/3 // everything is dead by then
 	switch {
 	case v.killAt == 0 && now >= quiet-v.job.Lease/6:
-		v.end("heartbeat", quiet-now)
+		v.end(ByHeartbeat, quiet-now)
 	case v.killAt == 0 && v.over != 0:
 		if v.orphans = len(family(os.Getpid())); v.orphans > 0 {
 			v.end("", graceOrphan)
 		}
 	case v.killAt == 0 && now >= v.began+v.job.Timeout-v.grace():
-		v.end("timeout", v.began+v.job.Timeout-now)
+		v.end(ByTimeout, v.began+v.job.Timeout-now)
 	case v.killAt != 0 && now >= v.killAt:
 		left = killFamily(os.Getpid())
 		if now < v.killAt+stuckAfter {
@@ -310,7 +310,7 @@ func (v *supervisor) report(left []int) {
 	e := event{Event: "exit", Why: v.why, Left: left, Orphans: v.orphans, Duration: v.over - v.began}
 	switch {
 	case v.over == 0:
-		e.Duration = bootTime() - v.began
+		e.Duration = Clock() - v.began
 	case v.status.Exited():
 		code := v.status.ExitStatus()
 		e.Code = &code
