@@ -53,15 +53,14 @@ const (
 )
 
 // superviseBot runs the bot until ctx ends, and starts it again whenever it is killed.
-func superviseBot(ctx context.Context, path string, env []string, log io.Writer) error {
+func superviseBot(ctx context.Context, path string, env []string, log io.Writer) {
 	out := &lines{to: log, prefix: "ghostbot | "}
 	pause := time.Duration(0)
-	for {
+	for ctx.Err() == nil {
 		began := time.Now()
 		how := runBot(ctx, path, env, out)
 		if ctx.Err() != nil {
-			fmt.Fprintln(log, "demo ended")
-			return nil
+			break
 		}
 		if time.Since(began) > steady {
 			pause = 0
@@ -69,11 +68,11 @@ func superviseBot(ctx context.Context, path string, env []string, log io.Writer)
 		fmt.Fprintf(log, "ghostbot ended (%s); starting it again%s\n", how, after(pause))
 		select {
 		case <-ctx.Done():
-			return nil
 		case <-time.After(pause):
 		}
 		pause = min(maxPause, max(time.Second, 2*pause))
 	}
+	fmt.Fprintln(log, "demo ended")
 }
 
 func after(d time.Duration) string {

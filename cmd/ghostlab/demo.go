@@ -54,7 +54,8 @@ func demo(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 	pinGuide(s, symptoms)
 	printGuide(out, s.URL, *dir, symptoms)
-	return superviseBot(ctx, path, botEnv(s, *dir), log)
+	superviseBot(ctx, path, botEnv(s, *dir), log)
+	return nil
 }
 
 func printIncidents(out io.Writer, list []incident) error {

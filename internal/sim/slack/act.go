@@ -240,17 +240,18 @@ func (s *Server) notice(channel, user, text string) {
 // Message posts as a person; thread is the parent's ts or empty. "<@U...>" and "@name" mention;
 // everything else is escaped as Slack's composer does.
 func (s *Server) Message(channel, user, text, thread string) (Outcome, error) {
-	return s.message(channel, user, text, thread, 0)
+	return s.message(labCall{Click: Click{Channel: channel, User: user}, Text: text, ThreadTS: thread})
 }
 
-func (s *Server) message(channel, user, text, thread string, wait time.Duration) (Outcome, error) {
-	ch, u, err := s.both(channel, user)
+func (s *Server) message(c labCall) (Outcome, error) {
+	ch, u, err := s.both(c.Channel, c.User)
 	if err != nil {
 		return Outcome{}, err
 	}
-	if strings.TrimSpace(text) == "" {
+	if strings.TrimSpace(c.Text) == "" {
 		return Outcome{}, refusal("no_text", "a message needs text")
 	}
+	thread := c.ThreadTS
 	if thread != "" {
 		m, ok := s.ws.Message(ch.ID, thread)
 		if !ok || m.Ephemeral {
@@ -260,15 +261,15 @@ func (s *Server) message(channel, user, text, thread string, wait time.Duration)
 			thread = m.ThreadTS
 		}
 	}
-	typed := s.compose(text)
-	o := s.observe(u.ID, ch.ID, wait)
-	m, err := s.ws.Post(workspace.Message{Channel: ch.ID, User: u.ID, ThreadTS: thread, Text: typed}, "")
+	o := s.observe(u.ID, ch.ID, c.wait())
+	m, err := s.ws.Post(workspace.Message{
+		Channel: ch.ID, User: u.ID, ThreadTS: thread, Text: s.compose(c.Text), Broadcast: c.Also}, "")
 	if err != nil {
 		o.cancel()
 		return Outcome{}, refusal("message_not_posted", "%v", err)
 	}
 	o.out.TS = m.TS
-	if wait == 0 {
+	if c.wait() == 0 {
 		o.wait = 1 // nobody acknowledges a message
 	}
 	return o.settle(), nil

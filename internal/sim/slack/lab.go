@@ -30,7 +30,7 @@ func (s *Server) labRoutes() {
 		})
 	}
 	post("command", func(c labCall) (any, error) { return s.command(c.Channel, c.User, c.Text, c.wait()) })
-	post("message", func(c labCall) (any, error) { return s.message(c.Channel, c.User, c.Text, c.ThreadTS, c.wait()) })
+	post("message", func(c labCall) (any, error) { return s.message(c) })
 	post("click", func(c labCall) (any, error) { return s.Click(c.click()) })
 	post("submit", func(c labCall) (any, error) { return s.submit(c.ViewID, c.User, c.Values, c.wait()) })
 	post("close", func(c labCall) (any, error) { return s.CloseView(c.ViewID, c.User) })
@@ -65,6 +65,7 @@ type labCall struct {
 	Click
 	Text     string `json:"text"`
 	ThreadTS string `json:"thread_ts"`
+	Also     bool   `json:"reply_broadcast"` // a reply that also shows in the channel
 	Name     string `json:"name"`
 	Remove   bool   `json:"remove"`
 	Enforce  bool   `json:"enforce"`
