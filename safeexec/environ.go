@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -26,28 +27,39 @@ var azFixed = []string{
 
 // oursRE matches names that hold what belongs to the bot. They never reach a
 // command, not even through [Options.Env].
-var oursRE = regexp.MustCompile(`(?i)^(GHOST|SLACK_|GEMINI|GOOGLE_API|LD_|BASH_ENV$|ENV$)|TOKEN|SECRET|PASSW|API_?KEY|CREDENTIAL`)
+var oursRE = regexp.MustCompile(`(?i)^(INVOCATION_ID$|GHOST|SLACK_|GEMINI|GOOGLE_API|LD_|BASH_ENV$|ENV$)|TOKEN|SECRET|PASSW|API_?KEY|CREDENTIAL`)
 
 func ours(name string) bool { return oursRE.MatchString(name) }
 
-// environ is the whole environment of p's process. Nothing else is inherited.
+// environ is the whole environment of p's process, beside its mark. Nothing else
+// is inherited.
 func (s *Shell) environ(p Proposal) []string {
 	env := []string{
-		"PATH=" + s.opt.Path, "LANG=C.UTF-8", "HOME=" + s.opt.Dir, "TERM=dumb",
+		"PATH=" + s.opt.Path, "LANG=C.UTF-8", "HOME=" + home(p), "TERM=dumb",
 		"TZ=" + orElse(getenv("TZ"), "UTC"),
 	}
 	if p.Env == "azure" {
 		env = append(env, azEnviron()...)
 	}
-	if s.opt.Env != nil {
-		for _, kv := range s.opt.Env(toolName(p.Argv[0])) {
-			if name, _, ok := strings.Cut(kv, "="); ok && !ours(name) {
-				env = append(env, kv)
-			}
+	if s.opt.Env == nil {
+		return env
+	}
+	fixed := slices.Clone(env)
+	for _, kv := range s.opt.Env(filepath.Base(p.Argv[0])) {
+		name, _, ok := strings.Cut(kv, "=")
+		taken := slices.ContainsFunc(fixed, func(f string) bool { return strings.HasPrefix(f, name+"=") })
+		if ok && !taken && !ours(name) {
+			env = append(env, kv)
 		}
 	}
 	return env
 }
+
+// home is the command's HOME: a folder that exists only while it runs and is
+// empty when it starts. A shared one would be a way for what one command wrote,
+// a .curlrc or a kubeconfig with a program in it, to change what a later one
+// that is classified by its arguments does.
+func home(p Proposal) string { return filepath.Join(p.Dir, ".home-"+p.ID) }
 
 func azEnviron() []string {
 	env := append([]string{}, azFixed...)
@@ -82,5 +94,3 @@ func orElse(v, other string) string {
 	}
 	return v
 }
-
-func toolName(argv0 string) string { return filepath.Base(argv0) }

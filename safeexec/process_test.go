@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strconv"
@@ -155,7 +156,7 @@ func TestSurroundings(t *testing.T) {
 	t.Setenv("SSL_CERT_FILE", "")
 	l := newLab(t, approve, func(o *Options) {
 		o.Env = func(tool string) []string {
-			return []string{"KUBECONFIG=/k/" + tool, "GHOST_X=1", "SLACK_APP_TOKEN=1", "LD_PRELOAD=/x", "junk"}
+			return []string{"KUBECONFIG=/k/" + tool, "GHOST_X=1", "SLACK_APP_TOKEN=1", "LD_PRELOAD=/x", "PATH=/x", "HOME=/x", "INVOCATION_ID=x", "junk"}
 		}
 	})
 	script := `env | sort; echo "cwd $(pwd)"; echo "umask $(umask)"; echo "stdin $(wc -c)"; echo "core $(ulimit -c)"
@@ -165,13 +166,14 @@ set -- $(cat /proc/$$/stat); echo "group is own: $([ $5 = $$ ] && echo yes) sess
 	l.program("frob", script)
 	l.program("az", "env | sort")
 	lines := func(out string) []string {
-		return slices.DeleteFunc(strings.Split(strings.TrimSpace(out), "\n"), func(s string) bool {
+		out = regexp.MustCompile(`\.home-[0-9a-f]{32}`).ReplaceAllString(strings.TrimSpace(out), ".home-ID")
+		return slices.DeleteFunc(strings.Split(out, "\n"), func(s string) bool {
 			return strings.HasPrefix(s, "INVOCATION_ID=") || strings.HasPrefix(s, "_=") || strings.HasPrefix(s, "PWD=") || strings.HasPrefix(s, "OLDPWD=")
 		})
 	}
 	path := "PATH=" + l.opts.Path
 	want := []string{
-		"HOME=" + l.dir, "KUBECONFIG=/k/frob", "LANG=C.UTF-8", path, "TERM=dumb", "TZ=Europe/Zurich",
+		"HOME=" + l.dir + "/.home-ID", "KUBECONFIG=/k/frob", "LANG=C.UTF-8", path, "TERM=dumb", "TZ=Europe/Zurich",
 		"cwd " + l.dir, "umask 0077", "stdin 0", "core 0", "0 1 10 2 ", "group is own: yes session is own: no",
 	}
 	if diff := cmp.Diff(want, lines(l.run("frob x").Output)); diff != "" {
@@ -180,7 +182,7 @@ set -- $(cat /proc/$$/stat); echo "group is own: $([ $5 = $$ ] && echo yes) sess
 	want = []string{
 		"AZURE_CONFIG_DIR=/azure", "AZURE_CORE_COLLECT_TELEMETRY=0", "AZURE_CORE_DISABLE_PROGRESS_BAR=1", "AZURE_CORE_NO_COLOR=1",
 		"AZURE_CORE_ONLY_SHOW_ERRORS=1", "AZURE_EXTENSION_USE_DYNAMIC_INSTALL=no", "AZURE_STORAGE_AUTH_MODE=login",
-		"HOME=" + l.dir, "HTTPS_PROXY=http://192.0.2.1:3128", "KUBECONFIG=/k/az", "LANG=C.UTF-8", path, "TERM=dumb", "TZ=Europe/Zurich",
+		"HOME=" + l.dir + "/.home-ID", "HTTPS_PROXY=http://192.0.2.1:3128", "KUBECONFIG=/k/az", "LANG=C.UTF-8", path, "TERM=dumb", "TZ=Europe/Zurich",
 	}
 	if diff := cmp.Diff(want, lines(l.run("az group delete -n x").Output)); diff != "" {
 		t.Errorf("az (-want +got):\n%s", diff)
@@ -308,5 +310,46 @@ func TestNothingLeaks(t *testing.T) {
 	}
 	if f, r := count(); f > fds || r > routines {
 		t.Errorf("descriptors %d -> %d, goroutines %d -> %d", fds, f, routines, r)
+	}
+}
+
+// TestHome: what one command leaves in its HOME is gone for the next.
+func TestHome(t *testing.T) {
+	l := newLab(t, nobody)
+	l.program("uptime", `ls -A "$HOME"; echo 'output = /etc/motd' >"$HOME/.curlrc"; ln -s / "$HOME/root"; echo "$HOME" >>homes`)
+	for range 2 {
+		if res := l.run("uptime"); res.Output != "" || res.Stderr != "" || *res.ExitCode != 0 {
+			t.Errorf("HOME is not empty: %q %q", res.Output, res.Stderr)
+		}
+	}
+	b, err := os.ReadFile(filepath.Join(l.dir, "homes"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	homes := strings.Fields(string(b))
+	if len(homes) != 2 || homes[0] == homes[1] {
+		t.Errorf("homes are %q", homes)
+	}
+	for _, h := range homes {
+		if _, err := os.Lstat(h); err == nil {
+			t.Errorf("%s is still there", h)
+		}
+	}
+}
+
+// TestNoRoomForHome: the start was allowed and did not happen, which is known.
+func TestNoRoomForHome(t *testing.T) {
+	l := newLab(t, nil)
+	l.program("frob", "touch ran")
+	l.ppl.answer = func(ctx context.Context, p Proposal) (Decision, error) {
+		os.Mkdir(home(p), 0o700)
+		return approve(ctx, p)
+	}
+	res := l.run("frob x")
+	if res.Status != "error" || res.Error != "start_failed" || res.Action != "user_approved" || l.ppl.done[l.ppl.asked[0].ID].Error != "start_failed" {
+		t.Errorf("got %+v", res)
+	}
+	if _, err := os.Stat(filepath.Join(l.dir, "ran")); err == nil {
+		t.Error("it ran")
 	}
 }

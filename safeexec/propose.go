@@ -37,7 +37,7 @@ func (s *Shell) plan(c Command, r Request) Proposal {
 	p := Proposal{
 		SessionID: s.opt.SessionID, Argv: v.Argv, Display: c.Display(), Dir: s.opt.Dir,
 		Class: v.Class, Tier: v.Tier, Rule: v.Rule, Risk: v.Reason, Env: v.Environment,
-		Reasoning: s.scrub(r.Reasoning), Hypothesis: r.Hypothesis, Target: s.scrub(r.Target), Effect: s.scrub(r.Effect),
+		Reasoning: s.words(r.Reasoning), Hypothesis: r.Hypothesis, Target: s.words(r.Target), Effect: s.words(r.Effect),
 		Requester: r.Requester, Policy: s.policy.Version(),
 		Replaces: r.Replaces, Repeat: r.Repeat, Turn: r.Turn, Index: r.Index,
 	}
@@ -71,6 +71,18 @@ func (s *Shell) scrub(text string) (out string) {
 		}
 	}()
 	return s.opt.Redactor.Redact(text).Text
+}
+
+// maxWords bounds a text in words, in bytes: people read it on a card.
+const maxWords = 4 << 10
+
+// words is scrub for a text of any length.
+func (s *Shell) words(text string) string {
+	text = s.scrub(text)
+	if len(text) <= maxWords {
+		return text
+	}
+	return strings.ToValidUTF8(text[:maxWords], "") + "..."
 }
 
 // leaks reports whether redaction would change what c shows. Arguments are also

@@ -329,3 +329,12 @@ func (c *changing) ClassifyArgv(argv []string) policy.Verdict {
 	}
 	return c.classifier.ClassifyArgv(argv)
 }
+
+func TestLongWords(t *testing.T) {
+	l := newLab(t, nobody)
+	l.program("uptime", "")
+	l.do(Request{Command: "uptime", Reasoning: strings.Repeat("a very long reason \u20ac ", 1<<16)})
+	if p := Fold(l.j.all())[0].Proposal; len(p.Reasoning) > maxWords+3 || !strings.HasSuffix(p.Reasoning, "...") || strings.ContainsRune(p.Reasoning, '\uFFFD') {
+		t.Errorf("reasoning has %d bytes", len(p.Reasoning))
+	}
+}
