@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -70,6 +71,9 @@ func (h *holder) carry(ctx context.Context) error {
 	h.log = log
 	defer log.Close()
 	resume, err := h.begin(ctx)
+	if err == nil {
+		err = h.adopt(ctx)
+	}
 	if err != nil {
 		return err
 	}
@@ -108,6 +112,42 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	return false, err
 }
 
+// adopt takes a case in whose files were copied here from somewhere else. Its
+// answers may count there too, so every unfinished proposal is SUPERSEDED and
+// asked again.
+func (h *holder) adopt(ctx context.Context) error {
+	o := h.d.o
+	if o.Native == nil {
+		return nil
+	}
+	native, err := o.Native(ctx, h.sid)
+	if err != nil || native {
+		return err
+	}
+	vs, err := o.DB.List(ctx, h.sid, "proposal/")
+	if err != nil {
+		return err
+	}
+	for _, v := range vs {
+		p, err := loadProposal(ctx, o.DB, h.sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
+		if err != nil {
+			return err
+		}
+		if p.State != StatePending && p.State != StateApproved {
+			continue
+		}
+		p.State, p.At = StateSuperseded, time.Now().UTC()
+		if err := p.put(ctx, o.DB, h.sid, nil, nil); err != nil {
+			return err
+		}
+	}
+	text := "The files of this case were copied here from another place. Answers that were given before do not count any more."
+	if _, _, err := h.log.Journal("case").Append(ctx, show.KindOfNotice, show.Notice{Text: text}); err != nil {
+		return err
+	}
+	return o.Adopt(ctx, h.sid)
+}
+
 func (h *holder) opened() agent.Opened {
 	o := h.d.o
 	pl := h.info.Opening.Place
@@ -115,7 +155,7 @@ func (h *holder) opened() agent.Opened {
 		Symptom: h.info.Opening.Symptom, Requester: h.info.Opening.Requester, Transport: pl.Transport,
 		Place: map[string]string{"channel": pl.Channel, "team": pl.Team},
 		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, Approvers: o.Access.Approvers,
-		Delivery: h.info.Opening.Delivery, Origin: o.Origin,
+		Delivery: h.info.Opening.Delivery,
 	}
 }
 

@@ -44,9 +44,10 @@ type Options struct {
 	Brain    string        // name of the brain, for the opened entry
 	Policy   string        // policy version
 	MaxTurns int
-	Origin   string // installation and machine
 	OpenLog  func(ctx context.Context, sid string, fence uint64) (Log, error)
-	Register Journal // may be nil: nothing is registered
+	Native   func(ctx context.Context, sid string) (bool, error) // nil: always; false voids every open answer
+	Adopt    func(ctx context.Context, sid string) error         // with Native: the case belongs here now
+	Register Journal                                             // may be nil: nothing is registered
 	Build    func(Parts) (Investigator, error)
 	Report   func(ctx context.Context, sid string) (show.Report, error) // also writes the file
 	Body     func(sid string) ([]byte, error)                           // the report file

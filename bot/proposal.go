@@ -89,6 +89,8 @@ func (p storedProposal) decision(now time.Time) (d safeexec.Decision, ok bool) {
 		d.Reason = "expired"
 	case StateCancelled:
 		d.Reason = "stopped"
+	case StateSuperseded:
+		d.By, d.Reason = "", "superseded" // the gate makes a new proposal
 	case StateDenied:
 		if p.Reason == "" && now.Before(p.ReasonUntil) {
 			return d, false
@@ -118,6 +120,9 @@ func wait(ctx context.Context, db store.DB, scope string, poll time.Duration, re
 	changed := db.Watch(wctx, scope)
 	for {
 		done, until, err := ready()
+		if err != nil && ctx.Err() != nil {
+			return context.Cause(ctx) // the store's error only says that ctx ended
+		}
 		if err != nil || done {
 			return err
 		}

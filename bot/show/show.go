@@ -23,7 +23,7 @@ const (
 	KindOfReason   = "reason"
 	KindOfReport   = "report"
 	kindOfRepair   = "repair"
-	kindOfNotice   = "notice"
+	KindOfNotice   = "notice"
 )
 
 // stepsShown bounds the progress message: earlier steps are counted, not listed.
@@ -45,6 +45,11 @@ type Refusal struct {
 	What    string `json:"what"`
 	Why     string `json:"why"`
 	AuditID string `json:"audit_id,omitempty"`
+}
+
+// Notice is the body of a notice entry: something that people should know.
+type Notice struct {
+	Text string `json:"text"`
 }
 
 // LateReason is the body of a reason entry: words that arrived after a denial
@@ -152,8 +157,8 @@ func (s *Fold) line(e agent.Entry) {
 		if json.Unmarshal(e.Body, &r) == nil {
 			s.log(e, LogView{What: "reason", By: r.By, Body: r.Text})
 		}
-	case kindOfNotice:
-		var n struct{ Text string }
+	case KindOfNotice:
+		var n Notice
 		if json.Unmarshal(e.Body, &n) == nil {
 			s.log(e, LogView{What: "notice", Body: n.Text})
 		}

@@ -138,7 +138,7 @@ func renderProgress(m show.Message) (string, []slackgo.Block) {
 		}
 		parts = append(parts, slackgo.NewRichTextSection(bold(head)), stepList(p.Steps))
 	}
-	return escape(cut(oneLine(m.Text), 300)), richText("progress", parts...)
+	return escape(cut(orElse(oneLine(m.Text), "Reading the symptom"), 300)), richText("progress", parts...)
 }
 
 func hypothesisList(hs []agent.Hypothesis) slackgo.RichTextElement {
@@ -255,9 +255,11 @@ func pendingCard(c *show.CardView, short string, blocks []slackgo.Block) (string
 	return fmt.Sprintf("Approval needed: %s. Expires %s.", escape(short), c.Expires.UTC().Format("15:04 UTC")), blocks
 }
 
-func orDash(s string) string {
+func orDash(s string) string { return orElse(s, "–") }
+
+func orElse(s, other string) string {
 	if s == "" {
-		return "–"
+		return other
 	}
 	return s
 }
@@ -399,7 +401,7 @@ func bullets(title string, lines []string) []slackgo.RichTextElement {
 	}
 	var items []slackgo.RichTextElement
 	for _, l := range lines[:min(len(lines), 8)] {
-		items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(l), 300))))
+		items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(l), 240))))
 	}
 	return []slackgo.RichTextElement{slackgo.NewRichTextSection(bold(title)), slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...)}
 }

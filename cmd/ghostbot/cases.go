@@ -68,7 +68,7 @@ func listCases(ctx context.Context, dir string) ([]bot.CaseStatus, error) {
 	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
 		return out, nil
 	}
-	db, err := file.Open(dir)
+	db, err := file.Open(dir, file.Options{})
 	if err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}

@@ -99,7 +99,7 @@ func checkSlack(ctx context.Context, cfg config) check {
 
 func checkState(c *cli) check {
 	k := check{Name: "state directory", What: c.state()}
-	db, err := file.Open(c.state())
+	db, err := file.Open(c.state(), file.Options{})
 	if err != nil {
 		k.What, k.Hint = err.Error(), "choose another with --state-dir or GHOST_STATE_DIR"
 		return k

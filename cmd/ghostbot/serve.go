@@ -81,7 +81,7 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 		}
 		p.keys = []audit.Key{{ID: filepath.Base(cfg.JournalKeyFile), Secret: k}}
 	}
-	db, err := file.Open(c.state())
+	db, err := file.Open(c.state(), file.Options{})
 	if err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
@@ -92,7 +92,13 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 		return nil, err
 	}
 	p.close = func() { stop(); db.Close() }
-	p.desk, err = bot.New(p.options(front, register, db.Origin()))
+	o := p.options(front, register)
+	o.Adopt = db.Adopt
+	o.Native = func(ctx context.Context, sid string) (bool, error) {
+		native, _, err := db.Native(ctx, sid)
+		return native, err
+	}
+	p.desk, err = bot.New(o)
 	if err != nil {
 		p.close()
 		return nil, err
@@ -100,7 +106,7 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 	return p, nil
 }
 
-func (p *program) options(front bot.Front, register bot.Journal, origin string) bot.Options {
+func (p *program) options(front bot.Front, register bot.Journal) bot.Options {
 	host, _ := os.Hostname()
 	return bot.Options{
 		DB: p.db, Front: front, Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Lease: p.cfg.Lease,
@@ -108,7 +114,6 @@ func (p *program) options(front bot.Front, register bot.Journal, origin string) 
 		Brain:    p.brain.Name(),
 		Policy:   p.policy.Version(),
 		MaxTurns: p.cfg.MaxTurns,
-		Origin:   origin,
 		OpenLog:  p.openLog,
 		Register: register,
 		Build:    p.investigator,
@@ -181,7 +186,7 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 		return nil, err
 	}
 	return agent.New(agent.Options{
-		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: orchestrator.New(),
+		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: orchestrator.New(orchestrator.Options{SessionID: parts.SessionID}),
 		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
 		MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log,
 	})

@@ -1,0 +1,426 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+	"ghostbot/safeexec"
+	"ghostbot/store"
+)
+
+func TestNewRefusesMissingParts(t *testing.T) {
+	of := newOffice(t, nil)
+	for _, edit := range []func(*Options){
+		func(o *Options) { o.DB = nil }, func(o *Options) { o.Front = nil }, func(o *Options) { o.OpenLog = nil },
+		func(o *Options) { o.Build = nil }, func(o *Options) { o.Check = nil }, func(o *Options) { o.Redact = nil },
+		func(o *Options) { o.Owner = "" }, func(o *Options) { o.Session = nil }, func(o *Options) { o.Report = nil },
+	} {
+		o := of.o
+		edit(&o)
+		if _, err := New(o); err == nil {
+			t.Error("New accepted an incomplete desk")
+		}
+	}
+}
+
+func TestOpenIsOncePerDelivery(t *testing.T) {
+	at := time.Date(2026, 3, 14, 10, 45, 12, 0, time.UTC)
+	of := newOffice(t, nil, func(o *Options) { o.Now = func() time.Time { return at } })
+	a, b := of.open("d1"), of.open("d1")
+	if a != b || a != "ghost_20260314_104512" {
+		t.Errorf("the same delivery opened %s and %s", a, b)
+	}
+	if c := of.open("d2"); c != "ghost_20260314_104512-2" {
+		t.Errorf("a second case in the same second is %s", c)
+	}
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	ids := map[string]int{}
+	for i := range 20 {
+		wg.Go(func() {
+			sid, err := of.desk.Open(context.Background(), Opening{Delivery: fmt.Sprint("c", i/2), Symptom: "x", Place: Place{Channel: "C1"}})
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				t.Error(err)
+			}
+			ids[sid]++
+		})
+	}
+	wg.Wait()
+	if len(ids) != 10 {
+		t.Errorf("10 deliveries, each twice at once, opened %d cases: %v", len(ids), ids)
+	}
+	cases, err := of.desk.Cases(context.Background())
+	if err != nil || len(cases) != 12 {
+		t.Errorf("Cases = %d, %v, want 12", len(cases), err)
+	}
+}
+
+func TestOpenKeepsLongAndSecretSymptomsInBounds(t *testing.T) {
+	of := newOffice(t, nil)
+	sid, err := of.desk.Open(context.Background(), Opening{Delivery: "d", Symptom: "hunter2 " + strings.Repeat("é", 10000)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, err := of.desk.Case(context.Background(), sid)
+	if err != nil || len(c.Opening.Symptom) > symptomMax+20 || !strings.HasPrefix(c.Opening.Symptom, "[masked]") {
+		t.Errorf("symptom is %d bytes, begins %.20q, %v", len(c.Opening.Symptom), c.Opening.Symptom, err)
+	}
+}
+
+func TestCaseRunsToItsEnd(t *testing.T) {
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		_, _, err := p.Log.Journal("case").Append(ctx, "turn", agent.TurnEntry{Turn: 1, Text: "I look at the listener."})
+		return err
+	})
+	of.run()
+	sid := of.open("d1")
+	of.until("the case is closed", func() bool {
+		c, err := of.desk.Case(context.Background(), sid)
+		return err == nil && c.Closed
+	})
+	want := []string{"root=", "progress=", "say/002=I look", "report=Report: done", "file=", "log/"}
+	got := strings.Join(of.board.texts(), "\n")
+	for _, w := range want {
+		if !strings.Contains(got, w) {
+			t.Errorf("the thread lacks %q:\n%s", w, got)
+		}
+	}
+	if err := of.desk.Stop(context.Background(), sid, "U1"); !errors.Is(err, ErrClosed) {
+		t.Errorf("Stop of a closed case = %v", err)
+	}
+	if err := of.desk.Instruct(context.Background(), Words{SessionID: sid, Text: "x"}); !errors.Is(err, ErrClosed) {
+		t.Errorf("Instruct of a closed case = %v", err)
+	}
+	if _, err := of.db.Get(context.Background(), activeKey(sid)); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a closed case is active: %v", err)
+	}
+}
+
+// TestPendingCardSurvivesARestart ends the desk while a card waits, answers it
+// while nobody holds the case, and starts another desk.
+func TestPendingCardSurvivesARestart(t *testing.T) {
+	props := make(chan safeexec.Proposal, 4)
+	got := make(chan safeexec.Decision, 1)
+	f := func(ctx context.Context, p Parts) error {
+		var pr safeexec.Proposal
+		es, err := p.Feed(ctx, 0)
+		if err != nil {
+			return err
+		}
+		for _, e := range es {
+			if e.Kind == "proposed" {
+				if err := json.Unmarshal(e.Body, &pr); err != nil {
+					return err
+				}
+				pr.AuditID, pr.ID = e.ID, e.Hash[:32]
+			}
+		}
+		if pr.ID == "" {
+			if pr, err = propose(ctx, p, "tcpdump"); err != nil {
+				return err
+			}
+		}
+		props <- pr
+		d, err := p.Approver.Ask(ctx, pr)
+		if err != nil {
+			return err
+		}
+		got <- d
+		return nil
+	}
+	of := newOffice(t, f)
+	stop := of.run()
+	sid := of.open("d1")
+	first := <-props
+	of.until("the card is shown", func() bool { return of.shows("card/") })
+	stop()
+	if p, err := loadProposal(context.Background(), of.db, sid, first.ID); err != nil || p.State != StatePending {
+		t.Fatalf("after the restart the proposal is %s, %v", p.State, err)
+	}
+	if r := of.resolve(clickOn(first, "U2", safeexec.Approve)); !r.OK {
+		t.Fatalf("a click between two holders = %+v", r)
+	}
+	desk, err := New(of.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.desk = desk
+	of.run()
+	if second := <-props; second.ID != first.ID {
+		t.Errorf("the proposal is %s after the restart, %s before", second.ID, first.ID)
+	}
+	if d := <-got; d.Action != safeexec.Approve || d.By != "U2" {
+		t.Errorf("decision = %+v", d)
+	}
+	of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+	cards := 0
+	for _, m := range of.board.texts() {
+		if strings.HasPrefix(m, "card/") {
+			cards++
+		}
+	}
+	if cards != 1 || !of.shows("takeover") {
+		t.Errorf("%d cards are shown, want 1, and a take-over:\n%s", cards, strings.Join(of.board.texts(), "\n"))
+	}
+}
+
+func TestThreadCatchesUpAfterAnOutage(t *testing.T) {
+	step := make(chan bool)
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		<-step
+		for i := range 30 {
+			if _, _, err := p.Log.Journal("case").Append(ctx, "turn", agent.TurnEntry{Turn: i, Text: fmt.Sprint("turn ", i)}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	of.run()
+	sid := of.open("d1")
+	of.until("the root is shown", func() bool { return of.shows("root=") })
+	of.board.set(func() { of.board.down = errors.New("slack is down") })
+	step <- true
+	time.Sleep(100 * time.Millisecond)
+	of.board.set(func() { of.board.down = nil })
+	of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+	n := 0
+	for _, m := range of.board.texts() {
+		if strings.HasPrefix(m, "say/") {
+			if !strings.HasSuffix(m, fmt.Sprint("turn ", n)) {
+				t.Errorf("message %d is %q", n, m)
+			}
+			n++
+		}
+	}
+	if n != 30 {
+		t.Errorf("%d of 30 messages are shown", n)
+	}
+}
+
+// TestMessageOfADeadProcessIsAdopted posts the root, loses the address, and looks
+// for it instead of posting another.
+func TestMessageOfADeadProcessIsAdopted(t *testing.T) {
+	of := newOffice(t, nil)
+	ctx := context.Background()
+	sid := of.open("d1")
+	m := messageMap{Sent: map[string]sentMessage{"root": {Posting: true}}, Place: Place{Transport: "slack", Channel: "C1"}}
+	data, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := of.db.Put(ctx, messagesKey(sid), data, store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := of.board.Post(ctx, m.Place, show.Message{Key: "root", SessionID: sid}); err != nil {
+		t.Fatal(err)
+	}
+	of.run()
+	of.until("the thread goes on", func() bool { return of.shows("progress=") })
+	roots := 0
+	for _, s := range of.board.texts() {
+		if strings.HasPrefix(s, "root=") {
+			roots++
+		}
+	}
+	if roots != 1 {
+		t.Errorf("%d root messages, want 1", roots)
+	}
+	got, err := of.desk.CaseAt(ctx, Place{Transport: "slack", Channel: "C1", Thread: "1.1"})
+	if err != nil || got != sid {
+		t.Errorf("CaseAt = %q, %v", got, err)
+	}
+}
+
+func TestRefusedMessageDoesNotBlockTheThread(t *testing.T) {
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		_, _, err := p.Log.Journal("case").Append(ctx, "turn", agent.TurnEntry{Turn: 1, Text: "bad"})
+		return err
+	})
+	of.board.fail = func(m show.Message) error {
+		if m.Text == "bad" {
+			return permanentError{}
+		}
+		return nil
+	}
+	of.run()
+	sid := of.open("d1")
+	of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+}
+
+type permanentError struct{}
+
+func (permanentError) Error() string   { return "invalid_blocks" }
+func (permanentError) Permanent() bool { return true }
+
+// TestJournalThatCannotBeWritten: nothing runs, people are told once, the case
+// stays open.
+func TestJournalThatCannotBeWritten(t *testing.T) {
+	broken := false
+	var mu sync.Mutex
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		_, _, err := p.Log.Journal("case").Append(ctx, "turn", agent.TurnEntry{Turn: 1, Text: "hello"})
+		if err != nil {
+			return err
+		}
+		mu.Lock()
+		broken = true
+		mu.Unlock()
+		return fmt.Errorf("append: %w", store.ErrBroken)
+	}, func(o *Options) { o.Lease = 400 * time.Millisecond })
+	of.run()
+	sid := of.open("d1")
+	of.until("people are told", func() bool { return of.shows("rests") })
+	time.Sleep(time.Second)
+	mu.Lock()
+	defer mu.Unlock()
+	told := strings.Count(strings.Join(of.board.texts(), "\n"), "rest=")
+	if c, err := of.desk.Case(context.Background(), sid); err != nil || c.Closed || !broken || told != 1 {
+		t.Errorf("closed %v, %v, told %d times, want an open case and 1", c.Closed, err, told)
+	}
+}
+
+func TestSecondDeskDoesNotTakeAHeldCase(t *testing.T) {
+	var mu sync.Mutex
+	starts := 0
+	f := func(ctx context.Context, p Parts) error {
+		mu.Lock()
+		starts++
+		mu.Unlock()
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	of := newOffice(t, f)
+	of.run()
+	of.open("d1")
+	of.until("the case runs", func() bool { mu.Lock(); defer mu.Unlock(); return starts == 1 })
+	o := of.o
+	o.Owner = "other"
+	second, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 1500*time.Millisecond)
+	defer cancel()
+	second.Run(ctx)
+	mu.Lock()
+	defer mu.Unlock()
+	if starts != 1 {
+		t.Errorf("the case was started %d times", starts)
+	}
+}
+
+// TestCopiedCaseVoidsItsAnswers: an approval that was given elsewhere does not
+// start anything here.
+func TestCopiedCaseVoidsItsAnswers(t *testing.T) {
+	native := false
+	var mu sync.Mutex
+	of, pr, got := pending(t, func(o *Options) {
+		o.Native = func(context.Context, string) (bool, error) { mu.Lock(); defer mu.Unlock(); return native, nil }
+		o.Adopt = func(context.Context, string) error { mu.Lock(); defer mu.Unlock(); native = true; return nil }
+	})
+	_ = got
+	if p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID); err != nil || p.State != StatePending {
+		t.Errorf("a proposal made after the adoption is %s, %v", p.State, err)
+	}
+	of.until("people are told", func() bool { return of.shows("copied here") })
+	h := &holder{d: of.desk, sid: pr.SessionID}
+	mu.Lock()
+	native = false
+	mu.Unlock()
+	h.log = noteLog{}
+	if err := h.adopt(context.Background()); err != nil {
+		t.Fatal(err)
+	}
+	p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID)
+	if err != nil || p.State != StateSuperseded {
+		t.Errorf("an open proposal of a copied case is %s, %v, want SUPERSEDED", p.State, err)
+	}
+	if d, ok := p.decision(time.Now()); !ok || d.Action != safeexec.Deny || d.Reason != "superseded" {
+		t.Errorf("decision = %+v, %v", d, ok)
+	}
+}
+
+// noteLog swallows entries: the test looks at the store.
+type noteLog struct{ Log }
+
+func (noteLog) Journal(string) Journal { return noteJournal{} }
+
+type noteJournal struct{ Journal }
+
+func (noteJournal) Append(context.Context, string, any) (uint64, string, error) { return 1, "", nil }
+
+func TestStatus(t *testing.T) {
+	of, pr, _ := pending(t)
+	ctx := context.Background()
+	got, err := of.desk.Status(ctx, "C1")
+	if err != nil || len(got) != 1 || got[0].State != "waiting for approval" || got[0].Pending != 1 {
+		t.Errorf("Status = %+v, %v", got, err)
+	}
+	if got, err := of.desk.Status(ctx, "C2"); err != nil || len(got) != 0 {
+		t.Errorf("Status of another channel = %+v, %v", got, err)
+	}
+	if err := of.desk.Stop(ctx, pr.SessionID, "U1"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := of.desk.Case(ctx, "ghost_20000101_000000"); !errors.Is(err, ErrNoCase) {
+		t.Errorf("Case of an unknown id = %v", err)
+	}
+	if why := of.desk.Allowed("C1"); why != "" {
+		t.Errorf("Allowed = %q", why)
+	}
+	of.desk.o.Access.Channels = []string{"C7"}
+	if why := of.desk.Allowed("C1"); why == "" {
+		t.Error("a channel that is not listed is allowed")
+	}
+}
+
+// TestLostLeaseStopsEverything takes the case away behind the holder's back.
+func TestLostLeaseStopsEverything(t *testing.T) {
+	ended := make(chan error, 2)
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		<-ctx.Done()
+		ended <- context.Cause(ctx)
+		return context.Cause(ctx)
+	}, func(o *Options) { o.Lease = 600 * time.Millisecond; o.DB = &flaky{DB: o.DB} })
+	of.run()
+	of.open("d1")
+	of.until("the root is shown", func() bool { return of.shows("root=") })
+	of.o.DB.(*flaky).cut()
+	select {
+	case err := <-ended:
+		if !errors.Is(err, ErrLeaseLost) {
+			t.Errorf("cause = %v, want a lost lease", err)
+		}
+	case <-time.After(5 * time.Second):
+		t.Fatal("the investigation goes on without a lease")
+	}
+}
+
+// flaky is a store whose leases cannot be renewed any more.
+type flaky struct {
+	store.DB
+	mu   sync.Mutex
+	gone bool
+}
+
+func (f *flaky) cut() { f.mu.Lock(); f.gone = true; f.mu.Unlock() }
+
+func (f *flaky) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		return store.Lease{}, os.ErrDeadlineExceeded
+	}
+	return f.DB.Renew(ctx, l)
+}

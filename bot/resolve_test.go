@@ -1,0 +1,507 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/safeexec"
+	"ghostbot/store"
+)
+
+// pending opens a case whose investigation proposes one command and waits; the
+// decision arrives on the channel.
+func pending(t *testing.T, edit ...func(*Options)) (*office, safeexec.Proposal, <-chan safeexec.Decision) {
+	t.Helper()
+	got := make(chan safeexec.Decision, 1)
+	props := make(chan safeexec.Proposal, 1)
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		pr, err := propose(ctx, p, "tcpdump", "-i", "lo", "-c", "5")
+		if err != nil {
+			return err
+		}
+		props <- pr
+		d, err := p.Approver.Ask(ctx, pr)
+		if err != nil {
+			return err
+		}
+		got <- d
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}, edit...)
+	of.run()
+	of.open("d1")
+	pr := <-props
+	of.until("the proposal is stored", func() bool {
+		_, err := of.db.Get(context.Background(), proposalKey(pr.SessionID, pr.ID))
+		return err == nil
+	})
+	return of, pr, got
+}
+
+func (of *office) resolve(c Click) Reply {
+	of.t.Helper()
+	r, err := of.desk.Resolve(context.Background(), c)
+	if err != nil {
+		of.t.Fatal(err)
+	}
+	return r
+}
+
+func TestResolveRefuses(t *testing.T) {
+	of, pr, got := pending(t)
+	tests := []struct {
+		name string
+		edit func(*Click)
+		by   string
+		want string
+	}{
+		{"not an approver", nil, "U9", "not an approver"},
+		{"guest", nil, "UGUEST", "guests"},
+		{"unknown user", nil, "UNOBODY", "may not decide"},
+		{"other digest", func(c *Click) { c.Digest = strings.Repeat("0", 32) }, "U1", "another command"},
+		{"short digest", func(c *Click) { c.Digest = c.Digest[:4] }, "U1", "another command"},
+		{"no digest", func(c *Click) { c.Digest = "" }, "U1", "another command"},
+		{"unknown proposal", func(c *Click) { c.ProposalID = strings.Repeat("a", 32) }, "U1", "no proposal"},
+		{"edited to a forbidden command", func(c *Click) { c.Action, c.Text = safeexec.Modify, "rm -rf x" }, "U1", "FORBIDDEN"},
+		{"edited to nothing", func(c *Click) { c.Action, c.Text = safeexec.Modify, "  " }, "U1", "empty"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			c := clickOn(pr, tt.by, safeexec.Approve)
+			if tt.edit != nil {
+				tt.edit(&c)
+			}
+			if r := of.resolve(c); r.OK || !strings.Contains(plain(r.Text), tt.want) {
+				t.Errorf("Resolve = %+v, want a refusal with %q", r, tt.want)
+			}
+		})
+	}
+	if p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID); err != nil || p.State != StatePending {
+		t.Errorf("proposal after refusals = %s, %v, want PENDING", p.State, err)
+	}
+	select {
+	case d := <-got:
+		t.Errorf("a refused click decided: %+v", d)
+	default:
+	}
+}
+
+func TestLookUpFailureRefuses(t *testing.T) {
+	of, pr, _ := pending(t)
+	of.board.set(func() { of.board.lookErr = errors.New("slack is down") })
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); r.OK || !strings.Contains(r.Text, "could not be checked") {
+		t.Errorf("Resolve = %+v, want a refusal", r)
+	}
+	of.board.set(func() { of.board.lookErr = nil; delete(of.board.groups, "S1") })
+	if r := of.resolve(clickOn(pr, "U3", safeexec.Approve)); r.OK || !strings.Contains(r.Text, "group could not be read") {
+		t.Errorf("Resolve = %+v, want a refusal", r)
+	}
+}
+
+func TestApproveByGroupMember(t *testing.T) {
+	of, pr, got := pending(t)
+	if r := of.resolve(clickOn(pr, "U3", safeexec.Approve)); !r.OK {
+		t.Fatalf("Resolve = %+v", r)
+	}
+	d := <-got
+	if d.Action != safeexec.Approve || d.By != "U3" || d.UseBy.IsZero() || len(d.Votes) != 1 {
+		t.Errorf("decision = %+v", d)
+	}
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Deny)); r.OK || !strings.Contains(plain(r.Text), "Already decided: APPROVED by U3") {
+		t.Errorf("second click = %+v, want to be told who decided", r)
+	}
+}
+
+func TestSameDeliveryTwiceIsOneDecision(t *testing.T) {
+	of, pr, _ := pending(t)
+	c := clickOn(pr, "U1", safeexec.Approve)
+	of.resolve(c)
+	if r := of.resolve(c); r.OK && r.State != StateApproved {
+		t.Errorf("redelivery = %+v", r)
+	}
+	p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID)
+	if err != nil || len(p.Votes) != 1 {
+		t.Errorf("votes = %d, %v, want 1", len(p.Votes), err)
+	}
+}
+
+func TestTwoPeoplePressAtOnce(t *testing.T) {
+	of, pr, _ := pending(t)
+	var wg sync.WaitGroup
+	var mu sync.Mutex
+	won := 0
+	for i, by := range []string{"U1", "U2", "U3", "U1", "U2", "U3"} {
+		wg.Go(func() {
+			a := safeexec.Approve
+			if i%2 == 1 {
+				a = safeexec.Deny
+			}
+			c := clickOn(pr, by, a)
+			c.Delivery += string(rune('a' + i))
+			r, err := of.desk.Resolve(context.Background(), c)
+			mu.Lock()
+			defer mu.Unlock()
+			if err == nil && r.OK {
+				won++
+			}
+		})
+	}
+	wg.Wait()
+	if won != 1 {
+		t.Errorf("%d clicks won, want 1", won)
+	}
+}
+
+func TestTwoPersonRule(t *testing.T) {
+	of, pr, got := pending(t, func(o *Options) { o.Access.TwoPerson = []string{"RISKY"} })
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); !r.OK || r.State != StatePending {
+		t.Errorf("first vote = %+v, want PENDING", r)
+	}
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); r.OK || !strings.Contains(r.Text, "1 of 2") {
+		t.Errorf("the same person twice = %+v, want a refusal", r)
+	}
+	if r := of.resolve(clickOn(pr, "U2", safeexec.Approve)); !r.OK || r.State != StateApproved {
+		t.Errorf("second vote = %+v, want APPROVED", r)
+	}
+	if d := <-got; len(d.Votes) != 2 {
+		t.Errorf("votes = %v", d.Votes)
+	}
+}
+
+func TestOneDenyEndsTwoPersonProposal(t *testing.T) {
+	of, pr, got := pending(t, func(o *Options) { o.Access.TwoPerson = []string{"RISKY"} })
+	of.resolve(clickOn(pr, "U1", safeexec.Approve))
+	if r := of.resolve(clickOn(pr, "U2", safeexec.Deny)); !r.OK || r.State != StateDenied {
+		t.Errorf("deny = %+v", r)
+	}
+	if d := <-got; d.Action != safeexec.Deny || d.By != "U2" {
+		t.Errorf("decision = %+v", d)
+	}
+}
+
+func TestSelfApproval(t *testing.T) {
+	of, pr, got := pending(t, func(o *Options) { o.Access.Self = false })
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); r.OK || !strings.Contains(r.Text, "somebody else") {
+		t.Errorf("self-approval = %+v, want a refusal", r)
+	}
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Deny)); !r.OK {
+		t.Errorf("the requester may always deny, got %+v", r)
+	}
+	<-got
+}
+
+func TestNobodyIsConfigured(t *testing.T) {
+	of, pr, _ := pending(t, func(o *Options) { o.Access = Access{Self: true} })
+	for _, a := range []safeexec.Action{safeexec.Approve, safeexec.Deny, safeexec.Modify} {
+		c := clickOn(pr, "U1", a)
+		c.Text = "ping -c 1 192.0.2.1"
+		if r := of.resolve(c); r.OK || !strings.Contains(r.Text, "Nobody may approve") {
+			t.Errorf("%s = %+v, want a refusal", actionName(a), r)
+		}
+	}
+}
+
+func TestDenyDecidesWhenPressedAndTheReasonFollows(t *testing.T) {
+	of, pr, got := pending(t)
+	c := clickOn(pr, "U2", safeexec.Deny)
+	c.Reason = true
+	if r := of.resolve(c); !r.OK || r.State != StateDenied {
+		t.Fatalf("deny = %+v", r)
+	}
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); r.OK {
+		t.Error("an approval won while the reason window of a denial was open")
+	}
+	select {
+	case d := <-got:
+		t.Fatalf("decision before the reason: %+v", d)
+	case <-time.After(50 * time.Millisecond):
+	}
+	other := c
+	other.By, other.Text = "U1", "not mine"
+	if r, err := of.desk.Reason(context.Background(), other); err != nil || r.OK {
+		t.Errorf("somebody else's reason = %+v, %v", r, err)
+	}
+	c.Text = "wrong host, hunter2"
+	if r, err := of.desk.Reason(context.Background(), c); err != nil || !r.OK {
+		t.Fatalf("reason = %+v, %v", r, err)
+	}
+	if d := <-got; d.Reason != "wrong host, [masked]" || d.By != "U2" {
+		t.Errorf("decision = %+v", d)
+	}
+	c.Text, c.Delivery = "and one more thing", "late"
+	if r, err := of.desk.Reason(context.Background(), c); err != nil || !r.OK {
+		t.Fatalf("late reason = %+v, %v", r, err)
+	}
+	if items, err := of.db.List(context.Background(), pr.SessionID, "inbox/"); err != nil || len(items) == 0 || !strings.Contains(string(items[len(items)-1].Data), "one more thing") {
+		t.Errorf("late words are not an instruction: %d items, %v", len(items), err)
+	}
+}
+
+func TestClosedReasonWindowDoesNotKeepTheCase(t *testing.T) {
+	of, pr, got := pending(t)
+	c := clickOn(pr, "U2", safeexec.Deny)
+	c.Reason = true
+	of.resolve(c)
+	if _, err := of.desk.Reason(context.Background(), c); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-got; d.Action != safeexec.Deny || d.Reason != "" {
+		t.Errorf("decision = %+v", d)
+	}
+}
+
+func TestModify(t *testing.T) {
+	of, pr, got := pending(t)
+	c := clickOn(pr, "U2", safeexec.Modify)
+	c.Text = "  tcpdump -i lo -c 1 "
+	if r := of.resolve(c); !r.OK || r.State != StateModified {
+		t.Fatalf("modify = %+v", r)
+	}
+	if d := <-got; d.Action != safeexec.Modify || d.Modified != "tcpdump -i lo -c 1" || d.By != "U2" {
+		t.Errorf("decision = %+v", d)
+	}
+}
+
+func TestEditable(t *testing.T) {
+	of, pr, _ := pending(t)
+	if text, r, err := of.desk.Editable(context.Background(), clickOn(pr, "U1", safeexec.Modify)); err != nil || !r.OK || text != pr.Display {
+		t.Errorf("Editable = %q, %+v, %v", text, r, err)
+	}
+	if _, r, err := of.desk.Editable(context.Background(), clickOn(pr, "U9", safeexec.Modify)); err != nil || r.OK {
+		t.Errorf("Editable for somebody without rights = %+v, %v", r, err)
+	}
+	of.resolve(clickOn(pr, "U1", safeexec.Approve))
+	if _, r, err := of.desk.Editable(context.Background(), clickOn(pr, "U1", safeexec.Modify)); err != nil || r.OK {
+		t.Errorf("Editable after the decision = %+v, %v", r, err)
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	got := make(chan safeexec.Decision, 1)
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		pr, err := propose(ctx, p, "tcpdump")
+		if err != nil {
+			return err
+		}
+		pr.Expires = time.Now().Add(100 * time.Millisecond)
+		d, err := p.Approver.Ask(ctx, pr)
+		got <- d
+		got <- d
+		return err
+	})
+	of.run()
+	of.open("d1")
+	if d := <-got; d.Action != safeexec.Deny || d.Reason != "expired" || d.By != "" {
+		t.Errorf("decision = %+v, want expired", d)
+	}
+}
+
+func TestClickAfterExpiry(t *testing.T) {
+	of, pr, _ := pending(t)
+	p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.Proposal.Expires = time.Now().Add(-time.Second)
+	if _, ok := of.desk.current(context.Background(), clickOn(pr, "U1", safeexec.Approve), &p, time.Now()); ok {
+		t.Error("a click after the expiry counts")
+	}
+}
+
+func TestStopCancelsThePendingProposal(t *testing.T) {
+	of, pr, got := pending(t)
+	if err := of.desk.Stop(context.Background(), pr.SessionID, "U9"); err != nil {
+		t.Fatal(err)
+	}
+	if d := <-got; d.Action != safeexec.Deny || d.Reason != "stopped" {
+		t.Errorf("decision = %+v", d)
+	}
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); r.OK || !strings.Contains(r.Text, "CANCELLED") {
+		t.Errorf("click after the stop = %+v", r)
+	}
+}
+
+func TestRefusalsReachTheJournal(t *testing.T) {
+	of, pr, _ := pending(t)
+	of.resolve(clickOn(pr, "U9", safeexec.Approve))
+	items, err := of.db.List(context.Background(), pr.SessionID, "inbox/")
+	if err != nil || len(items) != 1 {
+		t.Fatalf("inbox = %d items, %v", len(items), err)
+	}
+	var it inboxItem
+	if err := json.Unmarshal(items[0].Data, &it); err != nil || it.Refusal == nil || it.Refusal.By != "U9" || it.Refusal.AuditID != pr.AuditID {
+		t.Errorf("item = %s, %v", items[0].Data, err)
+	}
+}
+
+// starter drives Approvals.Start against a case it holds itself.
+func starter(t *testing.T) (*office, *Approvals, safeexec.Proposal, Log) {
+	t.Helper()
+	of := newOffice(t, nil)
+	ctx := context.Background()
+	sid := of.open("d1")
+	l, err := of.db.Acquire(ctx, sid, "me", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := of.o.OpenLog(ctx, sid, l.Fence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	pr, err := propose(ctx, Parts{SessionID: sid, Log: log}, "tcpdump")
+	if err != nil {
+		t.Fatal(err)
+	}
+	a := &Approvals{db: of.db, sid: sid, fence: func() uint64 { return l.Fence }, shell: log.Journal("shell"), access: of.o.Access}
+	data, _ := json.Marshal(storedProposal{Proposal: pr, State: StatePending, Needed: 1})
+	if _, err := of.db.Put(ctx, proposalKey(sid, pr.ID), data, store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	return of, a, pr, log
+}
+
+func TestStartNeedsTheApproval(t *testing.T) {
+	of, a, pr, log := starter(t)
+	ctx := context.Background()
+	st := safeexec.Start{Proposal: pr, Risky: true, Entry: map[string]string{"audit_id": pr.AuditID}}
+	if _, _, err := a.Start(ctx, st); err == nil {
+		t.Error("a PENDING proposal started")
+	}
+	of.resolve(clickOn(pr, "U1", safeexec.Approve))
+	wrong := st
+	wrong.Proposal.Digest = strings.Repeat("0", 64)
+	if _, _, err := a.Start(ctx, wrong); err == nil {
+		t.Error("another digest started")
+	}
+	if _, _, err := a.Start(ctx, st); err != nil {
+		t.Errorf("Start after the approval: %v", err)
+	}
+	if _, _, err := a.Start(ctx, st); err == nil {
+		t.Error("one approval started two processes")
+	}
+	es, err := log.Since(0)
+	if err != nil || len(es) != 2 || es[1].Kind != "intent" {
+		t.Errorf("journal = %d entries, %v, want proposed and intent", len(es), err)
+	}
+}
+
+func TestStartRespectsStopUseByAndFence(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		prep func(t *testing.T, of *office, a *Approvals, pr safeexec.Proposal)
+	}{
+		{"stopped", func(t *testing.T, of *office, a *Approvals, pr safeexec.Proposal) {
+			if err := of.desk.Stop(context.Background(), pr.SessionID, "U1"); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"too late", func(t *testing.T, of *office, a *Approvals, pr safeexec.Proposal) {
+			p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p.UseBy = time.Now().Add(-time.Millisecond)
+			if err := p.put(context.Background(), of.db, pr.SessionID, nil, nil); err != nil {
+				t.Fatal(err)
+			}
+		}},
+		{"old fence", func(t *testing.T, of *office, a *Approvals, pr safeexec.Proposal) {
+			f := a.fence()
+			a.fence = func() uint64 { return f + 6 }
+		}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			of, a, pr, log := starter(t)
+			of.resolve(clickOn(pr, "U1", safeexec.Approve))
+			tt.prep(t, of, a, pr)
+			if _, _, err := a.Start(context.Background(), safeexec.Start{Proposal: pr, Risky: true, Entry: 1}); err == nil {
+				t.Error("Start succeeded")
+			}
+			if es, err := log.Since(0); err != nil || len(es) != 1 {
+				t.Errorf("journal = %d entries, %v, want only the proposal", len(es), err)
+			}
+		})
+	}
+}
+
+func TestDrainTakesEachInstructionOnce(t *testing.T) {
+	of, a, _, log := starter(t)
+	ctx := context.Background()
+	for _, w := range []Words{{Delivery: "e1", Text: "it is port 18081, hunter2"}, {Delivery: "e1", Text: "it is port 18081, hunter2"}, {Delivery: "e2", Text: "again"}} {
+		w.SessionID, w.By = a.sid, "U1"
+		if err := of.desk.Instruct(ctx, w); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := &People{db: of.db, sid: a.sid, fence: a.fence, log: log.Journal("case")}
+	got, err := p.Drain(ctx)
+	if err != nil || len(got) != 2 || got[0].Text != "it is port 18081, [masked]" {
+		t.Errorf("Drain = %+v, %v", got, err)
+	}
+	if got, err := p.Drain(ctx); err != nil || len(got) != 0 {
+		t.Errorf("second Drain = %+v, %v", got, err)
+	}
+	if es, err := log.Since(1); err != nil || len(es) != 2 || es[0].Kind != "instruction" {
+		t.Errorf("journal = %+v, %v", es, err)
+	}
+}
+
+func TestQuestion(t *testing.T) {
+	of, a, _, log := starter(t)
+	ctx := context.Background()
+	p := &People{db: of.db, sid: a.sid, fence: a.fence, log: log.Journal("case")}
+	q := agent.Question{ID: "q1", Kind: "extend", Text: "more?", Options: []agent.Option{{Key: "report", Label: "Report"}, {Key: "extend", Label: "Extend"}}, Who: "approvers", Expires: time.Now().Add(time.Minute)}
+	got := make(chan agent.Answer, 1)
+	go func() {
+		ans, err := p.Ask(ctx, q)
+		if err != nil {
+			t.Error(err)
+		}
+		got <- ans
+	}()
+	of.until("the question is stored", func() bool { _, err := loadQuestion(ctx, of.db, a.sid, "q1"); return err == nil })
+	for _, tt := range []struct{ by, key, want string }{{"U9", "extend", "not an approver"}, {"U1", "nonsense", "not one of the answers"}} {
+		if r, err := of.desk.Answer(ctx, a.sid, "q1", tt.key, tt.by, ""); err != nil || r.OK || !strings.Contains(r.Text, tt.want) {
+			t.Errorf("Answer(%s, %s) = %+v, %v", tt.by, tt.key, r, err)
+		}
+	}
+	if r, err := of.desk.Answer(ctx, a.sid, "q1", "extend", "U1", ""); err != nil || !r.OK {
+		t.Errorf("Answer = %+v, %v", r, err)
+	}
+	if r, err := of.desk.Answer(ctx, a.sid, "q1", "report", "U2", ""); err != nil || r.OK {
+		t.Errorf("second answer = %+v, %v", r, err)
+	}
+	if ans := <-got; ans.Key != "extend" || ans.By != "U1" {
+		t.Errorf("answer = %+v", ans)
+	}
+	if ans, err := p.Ask(ctx, q); err != nil || ans.Key != "extend" {
+		t.Errorf("asked again = %+v, %v", ans, err)
+	}
+	if es, err := log.Since(1); err != nil || len(es) != 2 {
+		t.Errorf("journal has %d entries, %v, want question and answer once", len(es), err)
+	}
+}
+
+func TestQuestionEndsByItself(t *testing.T) {
+	of, a, _, log := starter(t)
+	ctx := context.Background()
+	p := &People{db: of.db, sid: a.sid, fence: a.fence, log: log.Journal("case")}
+	q := agent.Question{ID: "q1", Text: "?", Expires: time.Now().Add(50 * time.Millisecond)}
+	if ans, err := p.Ask(ctx, q); err != nil || ans.Key != "expired" {
+		t.Errorf("silence = %+v, %v", ans, err)
+	}
+	if err := of.desk.Instruct(ctx, Words{Delivery: "x", SessionID: a.sid, By: "U1", Text: "here"}); err != nil {
+		t.Fatal(err)
+	}
+	q = agent.Question{ID: "q2", Text: "?", Free: true, Expires: time.Now().Add(time.Minute)}
+	if ans, err := p.Ask(ctx, q); err != nil || ans.Key != "instruction" {
+		t.Errorf("free question = %+v, %v", ans, err)
+	}
+}

@@ -1,0 +1,286 @@
+package slack
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+
+	"ghostbot/agent"
+	"ghostbot/bot"
+	"ghostbot/bot/show"
+	"ghostbot/internal/sim/slack/blockkit"
+)
+
+const sid = "ghost_20260314_104512"
+
+// hostile is text that would page people, forge links or break a layout if any
+// of it were taken as markup.
+const hostile = "<!channel> <!here> <@U0> <!subteam^S1> <https://evil.example.com|https://good.example.com> *b* _i_ `c` ```x``` \u202edenied\u202c \x02U1\x03 \x00 &amp; & > \n> quote"
+
+func at(h, m int) time.Time { return time.Date(2026, 3, 14, h, m, 0, 0, time.UTC) }
+
+func card(state string) *show.CardView {
+	exit := 0
+	c := &show.CardView{SessionID: sid, ProposalID: strings.Repeat("a", 32), Digest: strings.Repeat("b", 64), AuditID: sid + "_007", State: state,
+		Command: "tcpdump -i lo -c 20 -nn 'tcp port 18081'", Why: hostile, Hypothesis: "h1", Risk: hostile, Target: hostile, Effect: hostile,
+		Timeout: time.Minute, Expires: at(11, 15), Approvers: []string{"U1", "S1"}, Needed: 2, Requester: "U1", Head: strings.Repeat("c", 32)}
+	if state != bot.StatePending {
+		c.By, c.At, c.Votes, c.Reason, c.Modified, c.Exit, c.Output, c.Detail = "U2", at(10, 50), []string{"U2"}, hostile, hostile, &exit, hostile, hostile
+	}
+	return c
+}
+
+// everyMessage is one of each, with hostile and oversize content.
+func everyMessage() map[string]show.Message {
+	long := strings.Repeat(hostile+" ", 400)
+	var hs []agent.Hypothesis
+	var steps []show.Step
+	for i := range 30 {
+		hs = append(hs, agent.Hypothesis{ID: fmt.Sprint("h", i), Description: long, State: agent.Active, Why: long})
+		steps = append(steps, show.Step{Command: long, State: hostile, Seconds: 3})
+	}
+	lines := make([]string, 40)
+	causes := make([]agent.Cause, 40)
+	for i := range lines {
+		lines[i] = long
+		causes[i] = agent.Cause{Statement: long, Evidence: []string{sid + "_007", sid + "_009"}}
+	}
+	q := agent.Question{ID: "q1", Text: long, Options: []agent.Option{{Key: "report", Label: hostile}, {Key: "extend", Label: "Extend"}}, Expires: at(11, 0)}
+	ms := map[string]show.Message{
+		"root":      {Key: "root", Kind: show.KindRoot, Root: &show.RootView{Symptom: long, State: "investigating", Requester: "U1", Brain: hostile, Verdict: "root_cause"}},
+		"root none": {Key: "root", Kind: show.KindRoot, Root: &show.RootView{Symptom: "x", State: "investigating", Requester: "U1", Approvers: []string{"U1"}}},
+		"progress":  {Key: "progress", Kind: show.KindProgress, Text: long, Progress: &show.ProgressView{Hypotheses: hs, Steps: steps[:12], Hidden: 18}},
+		"empty":     {Key: "progress", Kind: show.KindProgress, Progress: &show.ProgressView{}},
+		"say":       {Key: "say/002", Kind: show.KindSay, Text: long},
+		"question":  {Key: "question/q1", Kind: show.KindQuestion, Question: &show.QuestionView{Question: q}},
+		"answered":  {Key: "question/q1", Kind: show.KindQuestion, Question: &show.QuestionView{Question: q, Answer: &agent.Answer{Key: "report", By: "U1", Text: hostile}}},
+		"log":       {Key: "log/003", Kind: show.KindLog, Log: &show.LogView{What: hostile, By: hostile, Body: long, Head: strings.Repeat("c", 32), N: 3}},
+		"report":    {Key: "report", Kind: show.KindReport, Report: &show.Report{Title: long, Summary: long, Verdict: hostile, Confidence: hostile, Causes: causes, Actions: lines, Gaps: lines}},
+	}
+	for _, st := range []string{"PENDING", "APPROVED", "RUNNING", "DONE", "FAILED", "DENIED", "MODIFIED", "EXPIRED", "CANCELLED", "SUPERSEDED", "UNKNOWN"} {
+		ms["card "+st] = show.Message{Key: "card/007", Kind: show.KindCard, Card: card(st)}
+	}
+	huge := card("PENDING")
+	huge.Command = strings.Repeat("x ", 5000)
+	ms["card huge"] = show.Message{Key: "card/007", Kind: show.KindCard, Card: huge}
+	for k, m := range ms {
+		m.SessionID = sid
+		ms[k] = m
+	}
+	return ms
+}
+
+func TestEveryMessageIsWithinSlacksLimits(t *testing.T) {
+	for name, m := range everyMessage() {
+		text, blocks := render(m)
+		raw, err := json.Marshal(blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		list, err := blockkit.Decode(raw)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, v := range blockkit.CheckMessage(list) {
+			t.Errorf("%s: %+v", name, v)
+		}
+		if n := len([]rune(text)); n == 0 || n > 4000 {
+			t.Errorf("%s: the text has %d characters", name, n)
+		}
+		if n := textLen(raw); n > 10000 {
+			t.Errorf("%s: the blocks carry %d characters, the budget is 10000", name, n)
+		}
+	}
+}
+
+// textLen counts the characters of every text member.
+func textLen(raw []byte) int {
+	var v any
+	n := 0
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			for k, e := range v {
+				if s, ok := e.(string); ok && k == "text" {
+					n += len([]rune(s))
+				}
+				walk(e)
+			}
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	if json.Unmarshal(raw, &v) == nil {
+		walk(v)
+	}
+	return n
+}
+
+// TestNothingUntrustedIsMarkup: the only markup in any message is what this
+// front itself writes.
+func TestNothingUntrustedIsMarkup(t *testing.T) {
+	for name, m := range everyMessage() {
+		text, blocks := render(m)
+		raw, err := json.Marshal(blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, bad := range []string{"<!channel>", "<!here>", "<@U0>", "<https:"} {
+			if strings.Contains(text, bad) {
+				t.Errorf("%s: the text holds %q", name, bad)
+			}
+			for _, s := range mrkdwnTexts(raw) {
+				if strings.Contains(s, bad) {
+					t.Errorf("%s: markup holds %q: %s", name, bad, s)
+				}
+			}
+		}
+		if strings.ContainsAny(string(raw)+text, "\x00\x02\x03\u202e") || strings.Contains(string(raw), `\u0002`) || strings.Contains(string(raw), `\u202e`) {
+			t.Errorf("%s: control or direction characters are left", name)
+		}
+	}
+}
+
+// mrkdwnTexts are the texts that Slack parses.
+func mrkdwnTexts(raw []byte) []string {
+	var v any
+	var out []string
+	var walk func(any)
+	walk = func(v any) {
+		switch v := v.(type) {
+		case map[string]any:
+			if v["type"] == "mrkdwn" {
+				out = append(out, fmt.Sprint(v["text"]))
+			}
+			for _, e := range v {
+				walk(e)
+			}
+		case []any:
+			for _, e := range v {
+				walk(e)
+			}
+		}
+	}
+	if json.Unmarshal(raw, &v) == nil {
+		walk(v)
+	}
+	return out
+}
+
+// TestEveryMessageDecodes: what the library cannot decode would break the click
+// payload that echoes it.
+func TestEveryMessageDecodes(t *testing.T) {
+	for name, m := range everyMessage() {
+		_, blocks := render(m)
+		raw, err := json.Marshal(blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var back slackgo.Blocks
+		if err := json.Unmarshal(raw, &back); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if len(back.BlockSet) != len(blocks) {
+			t.Errorf("%s: %d of %d blocks come back", name, len(back.BlockSet), len(blocks))
+		}
+	}
+}
+
+func TestCardOffersButtonsOnlyWhenTheyCanWork(t *testing.T) {
+	has := func(c *show.CardView) bool {
+		_, blocks := renderCard(c)
+		for _, b := range blocks {
+			if b.BlockType() == slackgo.MBTAction {
+				return true
+			}
+		}
+		return false
+	}
+	pending, nobody, huge, done := card("PENDING"), card("PENDING"), card("PENDING"), card("DONE")
+	nobody.Approvers = nil
+	huge.Command = strings.Repeat("x", commandMax+1)
+	if !has(pending) || has(nobody) || has(huge) || has(done) {
+		t.Errorf("buttons: pending %v, nobody may %v, too long %v, done %v", has(pending), has(nobody), has(huge), has(done))
+	}
+	text, _ := renderCard(pending)
+	if !strings.HasPrefix(text, "Approval needed: tcpdump") || !strings.Contains(text, "Expires 11:15 UTC") {
+		t.Errorf("notification line is %q", text)
+	}
+}
+
+func TestCardValueRoundTrip(t *testing.T) {
+	c := card("PENDING")
+	gotSID, id, digest, ok := parseCardValue(cardValue(c))
+	if !ok || gotSID != c.SessionID || id != c.ProposalID || !strings.HasPrefix(c.Digest, digest) || len(digest) < 16 {
+		t.Errorf("parseCardValue = %q %q %q %v", gotSID, id, digest, ok)
+	}
+	for _, bad := range []string{"", "a", "a b", "a b c d"} {
+		if _, _, _, ok := parseCardValue(bad); ok {
+			t.Errorf("parseCardValue(%q) is accepted", bad)
+		}
+	}
+	if strings.Contains(cardValue(c), "tcpdump") {
+		t.Error("the button carries the command")
+	}
+}
+
+func TestWrapArgs(t *testing.T) {
+	in := "tcpdump -i lo -c 20 -nn 'tcp port 18081 and host 192.0.2.1 and not port 22' -s 96 --immediate-mode -w -"
+	got := wrapArgs(in, 30)
+	if strings.Join(strings.Fields(got), " ") != strings.Join(strings.Fields(in), " ") {
+		t.Errorf("wrapping changed the command:\n%s", got)
+	}
+	if !strings.Contains(got, "'tcp port 18081 and host 192.0.2.1 and not port 22'") {
+		t.Errorf("an argument was broken:\n%s", got)
+	}
+}
+
+func TestTextHelpers(t *testing.T) {
+	if got, want := mrkdwn("by \x02U12\x03 & <b> \x02<!channel>\x03 \x02S1\x03 \x02x"), "by <@U12> &amp; &lt;b&gt; &lt;!channel&gt; <!subteam^S1> x"; got != want {
+		t.Errorf("mrkdwn = %q, want %q", got, want)
+	}
+	if got := cut("äöü", 2); got != "ä…" {
+		t.Errorf("cut = %q", got)
+	}
+	for in, want := range map[string]string{
+		"<http://example.com|example.com> &amp; x": "example.com & x", "<http://127.0.0.1:18080/a|http://127.0.0.1:18080/a>": "http://127.0.0.1:18080/a",
+		"a < b": "a < b", "plain": "plain", "<@U1> hi": "@U1 hi", "&lt;x&gt;": "<x>",
+	} {
+		if got := unmarkup(in); got != want {
+			t.Errorf("unmarkup(%q) = %q, want %q", in, got, want)
+		}
+	}
+	for in, want := range map[string]bool{"stop": true, " Stop! ": true, "stop the service on port 80": false, "don't stop": false, "": false, "cancel": true} {
+		if got := isStop(in); got != want {
+			t.Errorf("isStop(%q) = %v", in, got)
+		}
+	}
+}
+
+func FuzzMarkup(f *testing.F) {
+	f.Add(hostile)
+	f.Add("\x02U1\x03<\x02<!here>\x03>")
+	f.Fuzz(func(t *testing.T, s string) {
+		got := mrkdwn(s)
+		for rest := got; ; {
+			i := strings.IndexByte(rest, '<')
+			if i < 0 {
+				break
+			}
+			if !strings.HasPrefix(rest[i:], "<@U") && !strings.HasPrefix(rest[i:], "<@W") && !strings.HasPrefix(rest[i:], "<!subteam^S") {
+				t.Fatalf("mrkdwn(%q) = %q holds markup that nobody wrote", s, got)
+			}
+			rest = rest[i+1:]
+		}
+		if e := escape(s); strings.ContainsAny(e, "<>") {
+			t.Fatalf("escape(%q) = %q", s, e)
+		}
+	})
+}

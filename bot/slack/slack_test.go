@@ -1,0 +1,247 @@
+package slack
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackevents"
+
+	"ghostbot/bot"
+)
+
+// token assembles something of a token's form.
+func token(kind string) string { return kind + "-" + strings.Repeat("1", 12) }
+
+func TestCheckTokens(t *testing.T) {
+	app, b := token("xapp"), token("xoxb")
+	tests := []struct{ app, bot, want string }{
+		{app, b, ""},
+		{"", b, "SLACK_APP_TOKEN is not set"},
+		{app, "", "SLACK_BOT_TOKEN is not set"},
+		{b, app, "are swapped"},
+		{"nonsense", b, "SLACK_APP_TOKEN does not begin with xapp-"},
+		{app, token("xoxp"), "SLACK_BOT_TOKEN does not begin with xoxb-"},
+		{app + " ", b, "contains a blank"},
+		{app, `"` + b + `"`, "SLACK_BOT_TOKEN does not begin"},
+	}
+	for _, tt := range tests {
+		err := CheckTokens(tt.app, tt.bot)
+		if tt.want == "" && err != nil || tt.want != "" && (err == nil || !strings.Contains(err.Error(), tt.want)) {
+			t.Errorf("CheckTokens = %v, want %q", err, tt.want)
+		}
+		if err != nil && strings.Contains(err.Error(), "111111") {
+			t.Errorf("the error shows a token: %v", err)
+		}
+	}
+}
+
+// server answers every Web API call with body.
+func server(t *testing.T, answer func(method string) (int, http.Header, string)) *Front {
+	t.Helper()
+	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		status, header, body := answer(strings.TrimPrefix(r.URL.Path, "/api/"))
+		for k, v := range header {
+			w.Header()[k] = v
+		}
+		w.Header().Set("Content-Type", "application/json")
+		w.WriteHeader(status)
+		w.Write([]byte(body))
+	}))
+	t.Cleanup(srv.Close)
+	f, err := New(Options{AppToken: token("xapp"), BotToken: token("xoxb"), APIURL: srv.URL + "/api", Log: slog.New(slog.DiscardHandler)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.me = &slackgo.AuthTestResponse{UserID: "UBOT", TeamID: "T1"}
+	return f
+}
+
+func TestConnectGivesUpOnlyOnARefusedToken(t *testing.T) {
+	f := server(t, func(string) (int, http.Header, string) { return 200, nil, `{"ok":false,"error":"invalid_auth"}` })
+	if err := f.Connect(context.Background()); !errors.Is(err, ErrToken) {
+		t.Errorf("Connect = %v, want ErrToken", err)
+	}
+	n := 0
+	f = server(t, func(string) (int, http.Header, string) {
+		if n++; n < 2 {
+			return 503, nil, "down"
+		}
+		return 200, nil, `{"ok":true,"user_id":"UBOT","team_id":"T1"}`
+	})
+	if err := f.Connect(context.Background()); err != nil || f.Me() != "UBOT" {
+		t.Errorf("Connect after an outage = %v, me %q", err, f.Me())
+	}
+}
+
+func TestPersonFacts(t *testing.T) {
+	users := map[string]string{
+		"U1": `"id":"U1","team_id":"T1"`, "U2": `"id":"U2","team_id":"T1","is_restricted":true`, "U3": `"id":"U3","team_id":"T2","is_stranger":true`,
+		"U4": `"id":"U4","team_id":"T1","is_bot":true`, "U5": `"id":"U5","team_id":"T1","deleted":true`, "U6": `"id":"U6","team_id":"T1","is_ultra_restricted":true`,
+	}
+	id := ""
+	f := server(t, func(string) (int, http.Header, string) { return 200, nil, `{"ok":true,"user":{` + users[id] + `}}` })
+	for _, tt := range []struct {
+		id, team string
+		may      bool
+	}{{"U1", "T1", true}, {"U1", "", true}, {"U1", "T9", false}, {"U2", "T1", false}, {"U3", "T2", false}, {"U4", "T1", false}, {"U5", "T1", false}, {"U6", "T1", false}} {
+		id = tt.id
+		p, err := f.Person(context.Background(), tt.id, tt.team)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Active && p.Human && p.Member; got != tt.may || !tt.may && p.Explain == "" {
+			t.Errorf("%s of team %q: %+v, want may=%v", tt.id, tt.team, p, tt.may)
+		}
+	}
+}
+
+func TestLookUpErrorsAreErrors(t *testing.T) {
+	f := server(t, func(string) (int, http.Header, string) { return 200, nil, `{"ok":false,"error":"user_not_found"}` })
+	if _, err := f.Person(context.Background(), "U1", "T1"); err == nil {
+		t.Error("an unknown user is a person")
+	}
+	if _, err := f.Members(context.Background(), "S1"); err == nil {
+		t.Error("an unknown group has members")
+	}
+}
+
+func TestErrorsSayWhatToDo(t *testing.T) {
+	var status int
+	var body string
+	header := http.Header{}
+	f := server(t, func(string) (int, http.Header, string) { return status, header, body })
+	status, body = 429, `{"ok":false,"error":"ratelimited"}`
+	header.Set("Retry-After", "7")
+	err := f.Update(context.Background(), bot.Place{Channel: "C1"}, "1.1", everyMessage()["say"])
+	var d bot.Delayed
+	if !errors.As(err, &d) || d.RetryAfter() != 7*time.Second {
+		t.Errorf("429 = %v", err)
+	}
+	status, body = 200, `{"ok":false,"error":"message_not_found"}`
+	var p bot.Permanent
+	if err := f.Update(context.Background(), bot.Place{Channel: "C1"}, "1.1", everyMessage()["say"]); !errors.As(err, &p) || !p.Permanent() {
+		t.Errorf("message_not_found = %v, want permanent", err)
+	}
+	body = `{"ok":false,"error":"channel_not_found"}`
+	if _, err := f.Post(context.Background(), bot.Place{Channel: "C1"}, everyMessage()["say"]); err == nil || errors.As(err, &p) && p.Permanent() {
+		t.Errorf("channel_not_found = %v, want an error that is tried again", err)
+	}
+	body = `{"ok":true,"ts":"","channel":"C1"}`
+	if _, err := f.Post(context.Background(), bot.Place{Channel: "C1"}, everyMessage()["say"]); err == nil {
+		t.Error("an answer without a timestamp is a success")
+	}
+}
+
+func TestRefusedLayoutFallsBackToText(t *testing.T) {
+	calls := 0
+	f := server(t, func(method string) (int, http.Header, string) {
+		if calls++; calls == 1 {
+			return 200, nil, `{"ok":false,"error":"invalid_blocks"}`
+		}
+		return 200, nil, `{"ok":true,"ts":"5.5","channel":"C1"}`
+	})
+	if ts, err := f.Post(context.Background(), bot.Place{Channel: "C1"}, everyMessage()["say"]); err != nil || ts != "5.5" || calls != 2 {
+		t.Errorf("Post = %q, %v after %d calls", ts, err, calls)
+	}
+}
+
+func TestPacerKeepsToOneASecondAfterABurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := pacer{next: map[string]time.Time{}}
+		start := time.Now()
+		for range 20 {
+			if err := p.wait(context.Background(), "C1"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if d := time.Since(start); d < 12*time.Second || d > 15*time.Second {
+			t.Errorf("20 posts took %s, want a burst of 6 or 7 and then one a second", d)
+		}
+		start = time.Now()
+		if err := p.wait(context.Background(), "C2"); err != nil || time.Since(start) > 0 {
+			t.Errorf("another channel waited %s, %v", time.Since(start), err)
+		}
+		ctx, cancel := context.WithCancel(context.Background())
+		cancel()
+		if err := p.wait(ctx, "C1"); err == nil {
+			t.Error("a cancelled wait is a success")
+		}
+	})
+}
+
+func TestRawClick(t *testing.T) {
+	payload := `{"type":"block_actions","trigger_id":"t","team":{"id":"T1"},"user":{"id":"U1","team_id":"T1"},"channel":{"id":"C1"},
+		"container":{"message_ts":"1.1","channel_id":"C1"},"message":{"blocks":[{"type":"never_heard_of"}]},
+		"actions":[{"action_id":"ghost_approve","block_id":"decide","value":"a b c","action_ts":"2.2"}]}`
+	cb, ok := rawClick([]byte(payload))
+	if !ok || cb.User.ID != "U1" || cb.Container.MessageTs != "1.1" || cb.ActionCallback.BlockActions[0].Value != "a b c" {
+		t.Errorf("rawClick = %+v, %v", cb, ok)
+	}
+	for _, bad := range []string{``, `{}`, `[]`, `{"type":"view_submission"}`, `{"type":"block_actions","actions":[]}`} {
+		if _, ok := rawClick([]byte(bad)); ok {
+			t.Errorf("rawClick(%s) is accepted", bad)
+		}
+	}
+}
+
+func TestWords(t *testing.T) {
+	f := server(t, func(string) (int, http.Header, string) { return 200, nil, `{"ok":true}` })
+	event := func(raw string) slackevents.EventsAPIEvent {
+		e, err := slackevents.ParseEvent(json.RawMessage(`{"type":"event_callback","team_id":"T1","event_id":"Ev1","event":`+raw+`}`), slackevents.OptionNoVerifyToken())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return e
+	}
+	tests := []struct {
+		raw string
+		ok  bool
+	}{
+		{`{"type":"message","channel":"C1","user":"U1","text":"hi","ts":"2.2","thread_ts":"1.1"}`, true},
+		{`{"type":"app_mention","channel":"C1","user":"U1","text":"<@UBOT> hi","ts":"2.2","thread_ts":"1.1"}`, true},
+		{`{"type":"message","channel":"C1","user":"U1","text":"hi","ts":"2.2"}`, false},
+		{`{"type":"message","channel":"C1","user":"UBOT","text":"hi","ts":"2.2","thread_ts":"1.1"}`, false},
+		{`{"type":"message","channel":"C1","bot_id":"B1","text":"hi","ts":"2.2","thread_ts":"1.1"}`, false},
+		{`{"type":"message","subtype":"message_changed","channel":"C1","ts":"2.2"}`, false},
+		{`{"type":"message","channel":"C1","user":"U1","text":"  ","ts":"2.2","thread_ts":"1.1"}`, false},
+		{`{"type":"reaction_added","user":"U1","reaction":"eyes","item":{"type":"message","channel":"C1","ts":"1.1"}}`, false},
+	}
+	for _, tt := range tests {
+		if w, ok := f.words(event(tt.raw)); ok != tt.ok {
+			t.Errorf("words(%s) = %+v, %v", tt.raw, w, ok)
+		}
+	}
+	a, _ := f.words(event(tests[0].raw))
+	b, _ := f.words(event(tests[1].raw))
+	if a.event != b.event {
+		t.Errorf("a mention and its message are two deliveries: %q %q", a.event, b.event)
+	}
+}
+
+func TestReasonText(t *testing.T) {
+	cb := slackgo.InteractionCallback{}
+	if got := reasonText(cb); got != "" {
+		t.Errorf("no state = %q", got)
+	}
+	set := func(canned, words string) slackgo.InteractionCallback {
+		v := map[string]map[string]slackgo.BlockAction{"words": {"words": {Value: words}}, "canned": {"canned": {}}}
+		a := v["canned"]["canned"]
+		a.SelectedOption.Value = canned
+		v["canned"]["canned"] = a
+		return slackgo.InteractionCallback{View: slackgo.View{State: &slackgo.ViewState{Values: v}}}
+	}
+	for _, tt := range [][3]string{{"", "", ""}, {"Wrong target", "", "Wrong target"}, {"", "use web-2", "use web-2"}, {"Wrong target", "use web-2", "Wrong target: use web-2"}} {
+		if got := reasonText(set(tt[0], tt[1])); got != tt[2] {
+			t.Errorf("reasonText(%q, %q) = %q, want %q", tt[0], tt[1], got, tt[2])
+		}
+	}
+}
