@@ -19,6 +19,17 @@ import (
 
 const sid = "ghost_20260314_104512"
 
+// tempDir is a directory in memory where there is one: these tests write a lot
+// and are not about the disk.
+func tempDir(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "audit-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // clock is a time source whose every answer is a second later.
 func clock() func() time.Time {
 	now := time.Date(2026, 3, 14, 10, 45, 12, 0, time.UTC)
@@ -67,7 +78,7 @@ func fill(t testing.TB, l *Log, n int) {
 // sample is a directory with a case of 7 entries.
 func sample(t testing.TB) string {
 	t.Helper()
-	dir := t.TempDir()
+	dir := tempDir(t)
 	fill(t, open(t, Options{Dir: dir}), 7)
 	return dir
 }
@@ -112,7 +123,7 @@ func broken(t testing.TB, dir string, n uint64, why string) {
 
 // TestGolden is the format as the package comment has it, byte by byte.
 func TestGolden(t *testing.T) {
-	dir := filepath.Join(t.TempDir(), "audit")
+	dir := filepath.Join(tempDir(t), "audit")
 	l := open(t, Options{Dir: dir, Fence: 3})
 	n1, h1 := add(t, l, Case, "brain", map[string]any{"text": "<a href=\"x\"> & ä \u2028"})
 	n2, h2 := add(t, l, Shell, "proposed", json.RawMessage("{ \"argv\" : [\"ip\", \"addr\"] }"))
@@ -153,7 +164,7 @@ func TestGolden(t *testing.T) {
 }
 
 func TestGoldenMAC(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	key := Key{ID: "2026-a", Secret: []byte(strings.Repeat("k", 32))}
 	_, hash := add(t, open(t, Options{Dir: dir, Keys: []Key{key}}), Shell, "intent", 1)
 	line := strings.TrimSuffix(read(t, path(dir, Shell)), "\n")
@@ -199,7 +210,7 @@ func TestEntries(t *testing.T) {
 }
 
 func TestReopenContinues(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	for i := range 6 {
 		l := open(t, Options{Dir: dir, Fence: uint64(i)})
 		if got := l.Head().N; got != uint64(3*i) {
@@ -214,7 +225,7 @@ func TestReopenContinues(t *testing.T) {
 }
 
 func TestRegister(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir, SID: Register})
 	add(t, l, Register, "opened", map[string]string{"session_id": sid})
 	for _, j := range []string{Case, Shell, Tasks, ""} {
@@ -235,7 +246,7 @@ func TestRegister(t *testing.T) {
 
 func TestConcurrentAppends(t *testing.T) {
 	const writers, each = 8, 20
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir, Now: time.Now})
 	var wg sync.WaitGroup
 	seen := make([][]uint64, writers)
@@ -269,7 +280,7 @@ func TestConcurrentAppends(t *testing.T) {
 }
 
 func TestChanged(t *testing.T) {
-	l := open(t, Options{Dir: t.TempDir()})
+	l := open(t, Options{Dir: tempDir(t)})
 	c := l.Changed()
 	select {
 	case <-c:
@@ -284,7 +295,7 @@ func TestChanged(t *testing.T) {
 }
 
 func TestRefusedBeforeAnythingHappens(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir})
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -323,7 +334,7 @@ func (refusing) Error() string { return "guard" }
 func (refusing) Refused() bool { return true }
 
 func TestLongestLine(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir})
 	add(t, l, Case, "x", "")
 	overhead := len(read(t, path(dir, Case))) - 1
@@ -353,7 +364,7 @@ func TestLongestLine(t *testing.T) {
 }
 
 func TestInvalidUTF8InBody(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir})
 	add(t, l, Case, "x", json.RawMessage("\"a\xffb\""))
 	add(t, l, Case, "x", "a\xffb")
@@ -369,7 +380,7 @@ func TestInvalidUTF8InBody(t *testing.T) {
 
 func TestSessionIDs(t *testing.T) {
 	for _, bad := range []string{"", ".", "..", "../x", "ghost_2026_1", "ghost_20260314_104512/..", "ghost_20260314_104512-", "ghost_20260314_104512\n", "GHOST_20260314_104512", "ghost_20260314_104512-2-3", "register.jsonl"} {
-		dir := t.TempDir()
+		dir := tempDir(t)
 		if _, err := Open(t.Context(), Options{Dir: dir, SID: bad}); err == nil {
 			t.Errorf("open %q: no error", bad)
 		}
@@ -384,14 +395,14 @@ func TestSessionIDs(t *testing.T) {
 		}
 	}
 	for _, good := range []string{"ghost_20260314_104512-2", Register} {
-		if _, err := Open(t.Context(), Options{Dir: t.TempDir(), SID: good}); err != nil {
+		if _, err := Open(t.Context(), Options{Dir: tempDir(t), SID: good}); err != nil {
 			t.Errorf("open %q: %v", good, err)
 		}
 	}
 }
 
 func TestMissingCase(t *testing.T) {
-	for _, dir := range []string{t.TempDir(), filepath.Join(t.TempDir(), "missing")} {
+	for _, dir := range []string{tempDir(t), filepath.Join(tempDir(t), "missing")} {
 		r := Verify(dir, sid, VerifyOptions{})
 		if r.OK || !errors.Is(r.Err, os.ErrNotExist) || !strings.Contains(r.Why, sid) {
 			t.Errorf("verify: %+v", r)

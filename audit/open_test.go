@@ -77,7 +77,7 @@ func same(t *testing.T, dir string, s *stream, n int) {
 // TestTornAtEveryByte cuts the last line of a case after each of its bytes.
 func TestTornAtEveryByte(t *testing.T) {
 	s := &stream{}
-	dir := t.TempDir()
+	dir := tempDir(t)
 	fill(t, open(t, Options{Dir: dir, Stream: s}), 7) // the last one is in shell
 	good := read(t, path(dir, Shell))
 	lines := splitLines(good)
@@ -133,7 +133,7 @@ func repaired(t *testing.T, dir string, s *stream, torn string, n, total int) {
 
 func copyDir(t *testing.T, from string) string {
 	t.Helper()
-	to := t.TempDir()
+	to := tempDir(t)
 	if err := os.CopyFS(to, os.DirFS(from)); err != nil {
 		t.Fatal(err)
 	}
@@ -220,7 +220,7 @@ func TestRepairsAccumulate(t *testing.T) {
 
 func TestStreamFirst(t *testing.T) {
 	s := &stream{}
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir, Stream: s})
 	fill(t, l, 5)
 	same(t, dir, s, 5)
@@ -253,7 +253,7 @@ func TestStreamFirst(t *testing.T) {
 
 func TestAppendVia(t *testing.T) {
 	s := &stream{}
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir, Stream: s})
 	add(t, l, Case, "x", 1)
 	var got Line
@@ -280,7 +280,7 @@ func TestAppendVia(t *testing.T) {
 
 func TestReconcile(t *testing.T) {
 	s := &stream{}
-	origin := t.TempDir()
+	origin := tempDir(t)
 	fill(t, open(t, Options{Dir: origin, Stream: s}), 12)
 	cutFiles := func(dir string, n uint64) {
 		entries, err := Read(origin, sid)
@@ -338,7 +338,7 @@ func firstGap(s *stream, n uint64) uint64 {
 // TestLostMiddle: a disk lost what it had promised to keep, in one file only.
 func TestLostMiddle(t *testing.T) {
 	s := &stream{}
-	dir := t.TempDir()
+	dir := tempDir(t)
 	fill(t, open(t, Options{Dir: dir, Stream: s}), 7)
 	lines := splitLines(read(t, path(dir, Case)))
 	write(t, path(dir, Case), lines[0]+lines[1][:20]) // entry 5
@@ -365,7 +365,7 @@ func TestLostMiddle(t *testing.T) {
 
 // TestForeign41: the same number, two histories.
 func TestForeign41(t *testing.T) {
-	dir, other := t.TempDir(), t.TempDir()
+	dir, other := tempDir(t), tempDir(t)
 	s, theirs := &stream{}, &stream{}
 	fill(t, open(t, Options{Dir: dir, Stream: s}), 40)
 	theirs.lines = append(theirs.lines, s.lines...)
@@ -408,7 +408,7 @@ func TestForeign41(t *testing.T) {
 // TestHostileStream: what the stream says is checked like a file.
 func TestHostileStream(t *testing.T) {
 	s := &stream{}
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir, Stream: s, Keys: testKeys})
 	fill(t, l, 4)
 	add(t, l, Case, "x", 1)
@@ -510,7 +510,7 @@ func TestReadAfterTampering(t *testing.T) {
 }
 
 func TestClose(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir})
 	add(t, l, Case, "x", 1)
 	for range 2 {

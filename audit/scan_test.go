@@ -192,7 +192,7 @@ func FuzzVerify(f *testing.F) {
 	f.Add([]byte(read(f, path(dir, Case))), []byte{})
 	f.Add([]byte("{"), []byte("\n\x00\n"))
 	f.Fuzz(func(t *testing.T, a, b []byte) {
-		dir := t.TempDir()
+		dir := tempDir(t)
 		write(t, path(dir, Case), string(a))
 		write(t, path(dir, Shell), string(b))
 		r := verify(dir, sid, VerifyOptions{}, 0)

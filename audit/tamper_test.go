@@ -21,7 +21,7 @@ func splitLines(s string) []string {
 // verify, none may panic, and Open must not accept what Verify refuses, except
 // for the repair of a last line that lost its end.
 func TestEveryFlip(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	fill(t, open(t, Options{Dir: dir, Keys: testKeys}), 5)
 	for _, j := range journals(sid) {
 		good := read(t, path(dir, j))
@@ -97,12 +97,12 @@ func TestTamper(t *testing.T) {
 			write(t, path(dir, Case), a)
 		}, 1, "entry 1 of tasks: it belongs to the journal"},
 		{"splice from another case", func(t *testing.T, dir string) {
-			other := t.TempDir()
+			other := tempDir(t)
 			fill(t, open(t, Options{Dir: other, SID: sid + "-2"}), 7)
 			write(t, path(dir, Shell), read(t, filepath.Join(other, FileName(sid+"-2", Shell))))
 		}, 2, "it belongs to " + sid + "-2"},
 		{"splice the tail of the same case elsewhere", func(t *testing.T, dir string) {
-			other := t.TempDir()
+			other := tempDir(t)
 			l := open(t, Options{Dir: other, Fence: 1})
 			fill(t, l, 7)
 			mine, theirs := splitLines(read(t, path(dir, Shell))), splitLines(read(t, path(other, Shell)))
@@ -183,7 +183,7 @@ func contents(t *testing.T, dir string) string {
 // TestHeads: a rewritten or cut history verifies by itself, but not against a
 // head that somebody noted.
 func TestHeads(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir})
 	var heads []Head
 	for range 9 {
@@ -224,7 +224,7 @@ func TestHeads(t *testing.T) {
 var testKeys = []Key{{ID: "new", Secret: []byte(strings.Repeat("n", 32))}, {ID: "old", Secret: []byte(strings.Repeat("o", 40))}}
 
 func TestKeys(t *testing.T) {
-	dir := t.TempDir()
+	dir := tempDir(t)
 	fill(t, open(t, Options{Dir: dir, Keys: testKeys[1:]}), 4)
 	fill(t, open(t, Options{Dir: dir, Keys: testKeys}), 4)
 	verify := func(keys []Key, unsignedTo uint64) Report {
@@ -308,7 +308,7 @@ func TestOddFiles(t *testing.T) {
 		}
 	}
 	// And while the log is open.
-	dir := t.TempDir()
+	dir := tempDir(t)
 	l := open(t, Options{Dir: dir})
 	if err := os.Symlink("elsewhere", path(dir, Case)); err != nil {
 		t.Fatal(err)

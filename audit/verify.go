@@ -86,6 +86,7 @@ func (r *Report) verify(dir, sid string, o VerifyOptions, pause time.Duration) e
 	if err != nil {
 		return err
 	}
+	defer w.dir.Close()
 	defer w.close()
 	err = r.walk(w, strings.ToLower(o.Head), pause)
 	r.Verified, r.Head = int(w.n), headOf(w.tails()).Full
@@ -96,7 +97,7 @@ func (r *Report) verify(dir, sid string, o VerifyOptions, pause time.Duration) e
 	return err
 }
 
-// openCase opens the journals of a case for reading.
+// openCase opens the journals of a case, and their directory, for reading.
 func openCase(dir, sid string, keys []Key, unsignedTo uint64) (*walker, error) {
 	missing := fmt.Errorf("no journals of %s in %s: %w", sid, dir, fs.ErrNotExist)
 	d, err := beneath.Open(dir)
@@ -106,13 +107,13 @@ func openCase(dir, sid string, keys []Key, unsignedTo uint64) (*walker, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer d.Close()
 	w, err := newWalker(d, sid, keys, unsignedTo)
-	if err != nil {
-		return nil, err
+	if err == nil && w.empty() {
+		err = missing
 	}
-	if w.empty() {
-		return nil, missing
+	if err != nil {
+		d.Close()
+		return nil, err
 	}
 	return w, nil
 }
@@ -182,6 +183,7 @@ func Read(dir, sid string) ([]Entry, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read journals: %w", err)
 	}
+	defer w.dir.Close()
 	defer w.close()
 	var entries []Entry
 	for _, c := range w.cursors {

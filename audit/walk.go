@@ -48,6 +48,7 @@ type cursor struct {
 // walker passes over the entries of a case in the order of their numbers, and
 // checks everything that can be checked on the way.
 type walker struct {
+	dir        *beneath.Dir
 	sid        string
 	keys       []Key
 	unsignedTo uint64
@@ -56,8 +57,9 @@ type walker struct {
 	missing    bool   // the walk ended because entry n+1 is not there, though later ones are
 }
 
+// newWalker opens the journals of a case. dir stays the caller's.
 func newWalker(dir *beneath.Dir, sid string, keys []Key, unsignedTo uint64) (*walker, error) {
-	w := &walker{sid: sid, keys: keys, unsignedTo: unsignedTo}
+	w := &walker{dir: dir, sid: sid, keys: keys, unsignedTo: unsignedTo}
 	for _, j := range journals(sid) {
 		c := &cursor{journal: j, name: FileName(sid, j), last: tail{journal: j, hash: zeros}}
 		w.cursors = append(w.cursors, c)
@@ -101,8 +103,13 @@ func (c *cursor) open(dir *beneath.Dir) error {
 
 // peek makes the cursor stand before the next line, if there is one by now.
 func (c *cursor) peek(w *walker) error {
-	if c.have || c.bad != "" || c.zero || c.file == nil {
+	if c.have || c.bad != "" || c.zero {
 		return nil
+	}
+	if c.file == nil { // perhaps its first line has been written by now
+		if err := c.open(w.dir); err != nil || c.file == nil {
+			return err
+		}
 	}
 	line, off, err := c.lines.next()
 	c.torn = err == errTorn

@@ -8,6 +8,7 @@
 //	GHOST_FAULT=kill@17         SIGKILL this process before step 17
 //	GHOST_FAULT=kill-after@17   SIGKILL it right after step 17
 //	GHOST_FAULT=lose@17         as kill, and what was written but not yet fsynced is lost, as after a power cut
+//	GHOST_FAULT=torn@17         step 17 writes half of its bytes, then SIGKILL
 //	GHOST_FAULT=short@17        step 17 writes half of its bytes, then "no space left on device"
 //	GHOST_FAULT=enospc@17       step 17 does nothing but report "no space left on device"
 //	GHOST_FAULT=kill@17:cases   only steps whose file name contains "cases" are counted

@@ -5,6 +5,7 @@ package fault
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -33,6 +34,9 @@ func Write(name string, p []byte, w func([]byte) (int, error)) (int, error) {
 	case hit && plan().mode == short:
 		n, _ := w(p[:len(p)/2])
 		return n, fmt.Errorf("step %d: %w", k, syscall.ENOSPC)
+	case hit && plan().mode == torn:
+		_, _ = w(p[:len(p)/2])
+		die()
 	case hit && plan().mode == enospc:
 		return 0, fmt.Errorf("step %d: %w", k, syscall.ENOSPC)
 	}
@@ -72,7 +76,7 @@ func next(op, name string) (hit bool, k int64) {
 		lost.drop()
 		die()
 	}
-	if hit && p.mode == kill {
+	if hit && (p.mode == kill || p.mode == torn && op != "write") {
 		die()
 	}
 	return hit, k
@@ -113,6 +117,7 @@ const (
 	kill      = "kill"
 	killAfter = "kill-after"
 	lose      = "lose"
+	torn      = "torn"
 	short     = "short"
 	enospc    = "enospc"
 )
@@ -126,9 +131,9 @@ func Parse(s string) Plan {
 	mode, rest, ok := strings.Cut(s, "@")
 	num, scope, _ := strings.Cut(rest, ":")
 	at, err := strconv.ParseInt(num, 10, 64)
-	known := mode == kill || mode == killAfter || mode == lose || mode == short || mode == enospc
+	known := slices.Contains([]string{kill, killAfter, lose, torn, short, enospc}, mode)
 	if !ok || err != nil || !known || at < 1 {
-		panic("GHOST_FAULT=" + s + ": want kill|kill-after|lose|short|enospc @ number [:part of a file name]")
+		panic("GHOST_FAULT=" + s + ": want kill|kill-after|lose|torn|short|enospc @ number [:part of a file name]")
 	}
 	return Plan{mode: mode, at: at, scope: scope}
 }
