@@ -3,16 +3,27 @@
 // # Tiers
 //
 // Tier 0: catastrophes, FORBIDDEN whoever approves, found by walking the parsed
-// text through wrappers. Tier 1: the tool's own policy (allow-listed flags,
-// positional grammar). Tier 2: the azure-cli command tree. Tier 3: shape of the
-// text (more than one simple command, substitutions, wrappers). A command is
-// SAFE only when exactly one allow-listed program with allow-listed arguments is
-// left; everything that is not understood is RISKY. The zero Class is Forbidden.
+// text through wrappers (room danger). Tier 1: the tool's own policy,
+// allow-listed flags and positional grammar (room tools). Tier 2: the azure-cli
+// command tree (room azure). Tier 3: shape of the text (more than one simple
+// command, substitutions, wrappers; room shellwords). A command is SAFE only
+// when exactly one allow-listed program with allow-listed arguments is left;
+// everything that is not understood is RISKY. The zero Class is Forbidden.
 //
 // Classification never depends on what is installed.
 package policy
 
-import "encoding/json"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+
+	"ghostbot/safeexec/policy/azure"
+	"ghostbot/safeexec/policy/danger"
+	"ghostbot/safeexec/policy/shellwords"
+	"ghostbot/safeexec/policy/tools"
+)
 
 // Class says what may happen with a command. The zero value forbids.
 type Class uint8
@@ -70,12 +81,102 @@ type Options struct {
 }
 
 // Policy classifies commands. It is immutable and safe for concurrent use.
-type Policy struct{ opt Options }
+type Policy struct {
+	version string
+	table   *tools.Table
+	az      *azure.Policy
+}
 
-// New returns the built-in policy with o added.
-func New(o Options) *Policy { return &Policy{opt: o} }
+// rules counts changes of the rules that stand in Go, not in tables; raise it
+// with any change of the rooms that alters a verdict.
+const rules = "1"
+
+// New returns the built-in policy with o added. Tables that cannot be read
+// make no command SAFE.
+func New(o Options) *Policy {
+	p := &Policy{}
+	// A broken table gives an empty one, which denies; the tests of the rooms
+	// show the error.
+	p.table, _ = tools.Load(tools.Config{CaptureDirs: o.CaptureDirs, Self: o.Self})
+	p.az, _ = azure.Load()
+	p.version = digest(o)
+	return p
+}
+
+func digest(o Options) string {
+	h := sha256.New()
+	src, err := tools.Source()
+	if err != nil {
+		src = err.Error()
+	}
+	opt, _ := json.Marshal(o) // strings only: cannot be refused
+	for _, part := range []string{rules, src, azure.Source(), string(opt)} {
+		h.Write([]byte(part))
+		h.Write([]byte{0})
+	}
+	return hex.EncodeToString(h.Sum(nil))[:16]
+}
 
 // Version identifies the policy's content; it is part of what an approval
 // binds, so that an approval given under one policy does not start a command
-// under another.
-func (p *Policy) Version() string { b, _ := json.Marshal(p.opt); return "0-" + string(b) }
+// under another. It is a digest over the tables, the options and a number that
+// stands for the rules in Go.
+func (p *Policy) Version() string { return p.version }
+
+// Classify decides about a command text. It never fails: a text that is no
+// command is RISKY with a nil Argv, which means that no approval can start it
+// as it stands.
+func (p *Policy) Classify(text string) Verdict {
+	text = strings.Trim(text, " ")
+	c := shellwords.Parse(text)
+	v := Verdict{Class: Risky, Environment: "local", Argv: c.Argv}
+	if len(c.Argv) > 0 && c.Argv[0] == "az" {
+		v.Environment = "azure"
+	}
+	if why := danger.Command(c, text); why != "" {
+		v.Class = Forbidden
+		return v.explain(0, "catastrophe", "never run: "+why)
+	}
+	if c.Problem != nil {
+		return v.explain(3, c.Problem.Rule, c.Problem.Reason)
+	}
+	return p.judge(v)
+}
+
+// judge decides about a plain argument list.
+func (p *Policy) judge(v Verdict) Verdict {
+	if v.Argv[0] == "az" {
+		if problem := p.az.Check(v.Argv); problem != nil {
+			return v.explain(2, problem.Rule, problem.Reason)
+		}
+	} else if problem := p.table.Check(v.Argv); problem != nil {
+		if danger.Wraps(v.Argv[0]) {
+			return v.explain(3, "wrapper", v.Argv[0]+" starts another program; that needs a person")
+		}
+		return v.explain(1, problem.Rule, problem.Reason)
+	}
+	v.Class = Safe
+	v.Rule, v.Reason = "listed", "a read-only command on the list"
+	return v
+}
+
+func (v Verdict) explain(tier int, rule, reason string) Verdict {
+	v.Tier, v.Rule, v.Reason = &tier, rule, reason
+	return v
+}
+
+// ClassifyArgv decides about an argument list: the same verdict as Classify
+// gives for its quoted form.
+func (p *Policy) ClassifyArgv(argv []string) Verdict {
+	v := p.Classify(Quote(argv))
+	if v.Argv == nil && len(argv) > 0 && v.Class == Risky {
+		v.Argv = argv
+	}
+	return v
+}
+
+// Quote writes an argument list as one line, for people and for journals: every
+// argument is quoted where that is needed, characters outside printable ASCII
+// are escaped visibly, and two different lists never look alike. A list of
+// printable ASCII comes back unchanged through Classify.
+func Quote(argv []string) string { return shellwords.Quote(argv) }

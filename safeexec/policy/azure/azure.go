@@ -1,0 +1,247 @@
+// Package azure decides which az commands only read, over the whole azure-cli
+// command tree.
+//
+// A command is the leading run of words, in any letter case; no option may
+// stand before or between them. It must be in the tree (commands.txt, generated
+// by "go generate" from a reviewed list of all commands) and there be a read.
+// Its options must be on the list of options that select or shape
+// (options.txt), because az reads files into any argument that begins with
+// "@", shortens option names ("--show-sec"), and has options that print
+// secrets, write files or follow for ever. --query is parsed as JMESPath.
+package azure
+
+//go:generate go run ./generate ../../../../shared/vectors/az_commands.jsonl commands.txt
+
+import (
+	_ "embed"
+	"fmt"
+	"strings"
+
+	"ghostbot/safeexec/policy/azure/jmespath"
+)
+
+//go:embed commands.txt
+var commandsText string
+
+//go:embed options.txt
+var optionsText string
+
+// Problem says why a command is not SAFE. Rule is short and stable, Reason is
+// one sentence for people.
+type Problem struct{ Rule, Reason string }
+
+// Policy is the loaded command tree with its options. It is immutable and safe
+// for concurrent use.
+type Policy struct {
+	tree    map[string]command
+	options map[string]bool
+	guards  map[string]guard
+}
+
+// Load reads the tables that are part of the program.
+func Load() (*Policy, error) {
+	tree, err := parseTree(commandsText)
+	if err != nil {
+		return &Policy{}, err
+	}
+	p := &Policy{tree: tree, options: map[string]bool{}, guards: guards}
+	for _, line := range strings.Split(optionsText, "\n") {
+		if !strings.HasPrefix(line, "#") {
+			for _, o := range strings.Fields(line) {
+				p.options[o] = true
+			}
+		}
+	}
+	return p, nil
+}
+
+// Source returns the text of all tables; a policy's version is a digest over it.
+func Source() string { return commandsText + optionsText }
+
+// Check returns nil when argv, which begins with "az", is a read.
+func (p *Policy) Check(argv []string) *Problem {
+	if len(argv) < 2 {
+		return &Problem{"az-command", "az alone is no command"}
+	}
+	if problem := readsFile(argv[1:]); problem != nil {
+		return problem
+	}
+	n := 1
+	for n < len(argv) && !strings.HasPrefix(argv[n], "-") {
+		n++
+	}
+	name := strings.ToLower(strings.Join(argv[1:n], " "))
+	cmd, ok := p.tree[name]
+	if !ok {
+		return p.unknown(argv[1:n], argv[1:])
+	}
+	if _, held := p.guards[name]; cmd.effect != Read && !(held && cmd.effect == Secret) {
+		return &Problem{"az-" + effectName(cmd.effect), fmt.Sprintf("az %s %s", name, why[cmd.effect])}
+	}
+	o, problem := p.parse(name, cmd, argv[n:])
+	if problem != nil {
+		return problem
+	}
+	return p.guarded(name, o)
+}
+
+func effectName(e Effect) string {
+	for name, letter := range letters {
+		if letter == e {
+			return name
+		}
+	}
+	return "unknown"
+}
+
+// readsFile refuses arguments whose content az would read from a file or from
+// standard input: "@x", and "name=@x".
+func readsFile(args []string) *Problem {
+	for _, a := range args {
+		_, value, joined := strings.Cut(a, "=")
+		if len(a) > 1 && a[0] == '@' || joined && len(value) > 1 && value[0] == '@' {
+			return &Problem{"az-file", "az reads a local file into an argument that begins with @"}
+		}
+	}
+	return nil
+}
+
+// unknown explains a command that is not in the tree, with the longest part
+// that is.
+func (p *Policy) unknown(words, args []string) *Problem {
+	if len(words) == 0 {
+		if args[0] == "--version" && len(args) == 1 || (args[0] == "-h" || args[0] == "--help") && len(args) == 1 {
+			return nil
+		}
+		return &Problem{"az-command", "az takes options only after the words of its command"}
+	}
+	for n := len(words) - 1; n > 0; n-- {
+		name := strings.ToLower(strings.Join(words[:n], " "))
+		if _, ok := p.tree[name]; ok {
+			return &Problem{"az-command", fmt.Sprintf("az %s takes no further word; %s is not on the list", name, clip(words[n]))}
+		}
+	}
+	return &Problem{"az-command", fmt.Sprintf("az %s is not in the list of known commands", clip(strings.Join(words, " ")))}
+}
+
+// options holds what was given to a read.
+type options struct {
+	query  string
+	output string
+}
+
+// parse looks at every option of a read.
+func (p *Policy) parse(name string, cmd command, args []string) (options, *Problem) {
+	var o options
+	for i := 0; i < len(args); {
+		opt, value, joined := splitOption(args[i])
+		i++
+		var values []string
+		if joined {
+			values = append(values, value)
+		}
+		for i < len(args) && !isOption(args[i]) {
+			values = append(values, args[i])
+			i++
+		}
+		if problem := p.option(name, cmd, opt, values, &o); problem != nil {
+			return o, problem
+		}
+	}
+	return o, nil
+}
+
+func isOption(a string) bool { return len(a) > 1 && a[0] == '-' }
+
+// splitOption separates "--opt=value" and "-ovalue".
+func splitOption(a string) (opt, value string, joined bool) {
+	if strings.HasPrefix(a, "--") {
+		return strings.Cut(a, "=")
+	}
+	if len(a) > 2 {
+		return a[:2], strings.TrimPrefix(a[2:], "="), true
+	}
+	return a, "", false
+}
+
+func (p *Policy) option(name string, cmd command, opt string, values []string, o *options) *Problem {
+	for _, e := range cmd.escalate {
+		if e == opt || len(opt) > 3 && strings.HasPrefix(e, opt) {
+			return &Problem{"az-option", fmt.Sprintf("az %s %s does more than read", name, opt)}
+		}
+	}
+	full := global(opt)
+	if !p.options[full] {
+		return &Problem{"az-option", fmt.Sprintf("az %s %s is not on the list of options that run without a person", name, clip(opt))}
+	}
+	for _, v := range values {
+		if !printable(v) {
+			return &Problem{"az-value", fmt.Sprintf("az %s %s: the value has unusual characters", name, opt)}
+		}
+	}
+	last := ""
+	if len(values) > 0 {
+		last = values[len(values)-1]
+	}
+	return checkValue(name, full, last, values, o)
+}
+
+// global completes shortened global options: every command has them, so a
+// prefix of one either means it or is an error of az.
+func global(opt string) string {
+	if len(opt) < 5 || !strings.HasPrefix(opt, "--") {
+		return opt
+	}
+	for _, g := range []string{"--output", "--query", "--subscription", "--verbose"} {
+		if strings.HasPrefix(g, opt) {
+			return g
+		}
+	}
+	return opt
+}
+
+func checkValue(name, opt, last string, values []string, o *options) *Problem {
+	switch opt {
+	case "--query":
+		o.query = last
+		if len(values) != 1 {
+			return &Problem{"az-query", "az --query takes one expression; quote it"}
+		}
+		if _, err := jmespath.Parse(last); err != nil {
+			return &Problem{"az-query", "the --query expression is wrong: " + err.Error()}
+		}
+	case "--output", "-o":
+		o.output = last
+		if !outputs[strings.ToLower(last)] || len(values) != 1 {
+			return &Problem{"az-value", fmt.Sprintf("az -o %s: give one of json, jsonc, table, tsv, yaml, yamlc, none", clip(last))}
+		}
+	case "--auth-mode":
+		if last != "login" {
+			return &Problem{"az-option", fmt.Sprintf("az %s --auth-mode %s uses an account key; only login runs without a person", name, clip(last))}
+		}
+	}
+	return nil
+}
+
+var outputs = map[string]bool{"json": true, "jsonc": true, "table": true, "tsv": true, "yaml": true, "yamlc": true, "none": true}
+
+func printable(v string) bool {
+	for _, r := range v {
+		if r < ' ' || r == 0x7f {
+			return false
+		}
+	}
+	return len(v) <= 8000
+}
+
+func clip(s string) string {
+	if len(s) > 60 {
+		s = s[:60] + "..."
+	}
+	return strings.Map(func(r rune) rune {
+		if r < ' ' || r > '~' {
+			return '?'
+		}
+		return r
+	}, s)
+}

@@ -1,0 +1,357 @@
+package danger
+
+import (
+	"path"
+	"slices"
+	"strings"
+)
+
+// check looks at one command of a program and says what it would destroy.
+type check func(argv []string) string
+
+// programs with their checks, by name without folders.
+var programs = map[string]check{
+	"rm": removes, "unlink": removes, "rmdir": removes, "srm": removes, "shred": shreds, "wipe": shreds, "scrub": shreds,
+	"rsync": mirrors, "mv": moves, "chmod": recursive, "chown": recursive, "chgrp": recursive, "setfacl": recursive, "chattr": recursive,
+	"dd": copies, "dcfldd": copies, "dc3dd": copies, "tee": writes, "cp": writesLast, "install": writesLast, "truncate": writes,
+	"fallocate": writes, "badblocks": badblocks, "tar": writesFile, "sponge": writes,
+	"mke2fs": always("a file system made on a device"), "newfs": always("a file system made on a device"),
+	"mkswap": always("a swap area made on a device"), "mkntfs": always("a file system made on a device"),
+	"mkdosfs": always("a file system made on a device"), "mkreiserfs": always("a file system made on a device"),
+	"wipefs": always("file system signatures wiped"), "blkdiscard": always("a device's blocks discarded"),
+	"sgdisk": partition, "gdisk": partition, "sfdisk": partition, "parted": partition, "cfdisk": partition, "fdisk": partition,
+	"hdparm": word("a disk erased", "--security-erase", "--security-erase-enhanced", "--trim-sector-ranges", "--write-sector", "--yes-i-know-what-i-am-doing"),
+	"nvme":   word("a disk erased", "format", "sanitize", "write-zeroes", "delete-ns", "dsm"),
+	"zpool":  word("a storage pool destroyed", "destroy", "labelclear"), "zfs": word("a file system destroyed", "destroy"),
+	"lvremove": always("a volume removed"), "vgremove": always("a volume group removed"), "pvremove": always("a physical volume removed"),
+	"lvm":        word("a volume removed", "lvremove", "vgremove", "pvremove"),
+	"mdadm":      word("a disk array taken apart", "--zero-superblock", "--stop", "-S"),
+	"cryptsetup": word("an encrypted volume destroyed", "luksFormat", "luksErase", "erase", "luksKillSlot", "reencrypt"),
+	"dmsetup":    word("device mappings removed", "remove_all", "wipe_table"), "diskutil": word("a disk erased", "eraseDisk", "eraseVolume", "partitionDisk", "zeroDisk", "secureErase", "randomDisk"),
+	"btrfs": word("a file system changed beyond repair", "device delete"), "flashrom": word("firmware overwritten", "-w", "--write", "-E", "--erase"),
+	"flash_erase": always("flash memory erased"), "efibootmgr": word("boot entries deleted", "-B", "--delete-bootnum"),
+	"grub-install": always("the boot loader overwritten"),
+	"shutdown":     always("the machine shut down"), "reboot": always("the machine restarted"), "halt": always("the machine halted"),
+	"poweroff": always("the machine powered off"), "pm-suspend": always("the machine suspended"), "pm-hibernate": always("the machine suspended"),
+	"init": runlevel, "telinit": runlevel, "systemctl": systemctl, "loginctl": word("the machine restarted or powered off", "reboot", "poweroff", "halt", "suspend", "hibernate", "kexec"),
+	"kexec":     kexec,
+	"busctl":    manager,
+	"dbus-send": manager, "gdbus": manager, "qdbus": manager,
+	"ipmitool": ipmi, "kill": kills, "killall5": always("every process killed"), "pkill": killsAll, "killall": killsAll, "skill": killsAll,
+}
+
+// families are programs with a common prefix, as in mkfs.ext4.
+var families = map[string]check{"mkfs": always("a file system made on a device"), "mkfs.": always("a file system made on a device"),
+	"newfs_": always("a file system made on a device")}
+
+func always(why string) check { return func([]string) string { return why } }
+
+// word reports why when one of the words is an argument.
+func word(why string, words ...string) check {
+	return func(argv []string) string {
+		line := strings.Join(argv[1:], " ")
+		for _, w := range words {
+			if strings.Contains(w, " ") && strings.Contains(line, w) || index(argv[1:], w) >= 0 {
+				return why
+			}
+		}
+		return ""
+	}
+}
+
+// globbed lists the dangerous programs that a pattern like r?boot stands for.
+// A pattern without two plain letters stands for anything and is not followed.
+func globbed(pattern string) []string {
+	if len(strings.Trim(pattern, "*?[]")) < 2 {
+		return nil
+	}
+	var names []string
+	for name := range programs {
+		if ok, err := path.Match(pattern, name); err == nil && ok {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// bundled reports a short option in any bundle, or a long one, shortened forms
+// included.
+func bundled(argv []string, short, long string) bool {
+	for _, a := range argv[1:] {
+		if a == "--" {
+			return false
+		}
+		if strings.HasPrefix(a, "--") {
+			if len(a) > 3 && strings.HasPrefix(long, a) {
+				return true
+			}
+		} else if len(a) > 1 && a[0] == '-' && strings.ContainsAny(a[1:], short) {
+			return true
+		}
+	}
+	return false
+}
+
+// operands are the arguments that are no options.
+func operands(argv []string) []string {
+	var out []string
+	for i, a := range argv[1:] {
+		if a == "--" {
+			return append(out, argv[i+2:]...)
+		}
+		if len(a) < 2 || a[0] != '-' {
+			out = append(out, a)
+		}
+	}
+	return out
+}
+
+func removes(argv []string) string {
+	if argv[0] == "" {
+		return ""
+	}
+	tree := bundled(argv, "rR", "--recursive")
+	for _, o := range operands(argv) {
+		switch {
+		case tree && systemDir(o):
+			return "a system or home directory deleted: " + clean(o)
+		case device(o):
+			return "a device deleted: " + clean(o)
+		case vital[clean(o)]:
+			return "deletion of " + clean(o)
+		}
+	}
+	return ""
+}
+
+func shreds(argv []string) string {
+	for _, o := range operands(argv) {
+		if device(o) || systemDir(o) || vital[clean(o)] {
+			return "overwriting of " + clean(o)
+		}
+	}
+	return ""
+}
+
+func mirrors(argv []string) string {
+	ops := operands(argv)
+	if len(ops) > 1 && systemDir(ops[len(ops)-1]) && (index(argv, "--delete") > 0 || hasPrefix(argv, "--delete-") || hasPrefix(argv, "--del")) {
+		return "a system directory emptied by a mirror: " + clean(ops[len(ops)-1])
+	}
+	return ""
+}
+
+func hasPrefix(argv []string, p string) bool {
+	for _, a := range argv {
+		if strings.HasPrefix(a, p) {
+			return true
+		}
+	}
+	return false
+}
+
+func moves(argv []string) string {
+	ops := operands(argv)
+	for i, o := range ops {
+		if i < len(ops)-1 && systemDir(o) {
+			return "a system or home directory moved away: " + clean(o)
+		}
+	}
+	return writesLast(argv)
+}
+
+func recursive(argv []string) string {
+	if !bundled(argv, "R", "--recursive") {
+		return ""
+	}
+	for _, o := range operands(argv) {
+		if systemDir(o) {
+			return "permissions of a system or home directory changed throughout: " + clean(o)
+		}
+	}
+	return ""
+}
+
+func copies(argv []string) string {
+	for _, a := range argv[1:] {
+		for _, k := range []string{"of=", "ofs=", "output="} {
+			if strings.HasPrefix(a, k) {
+				if why := writesTo(a[len(k):]); why != "" {
+					return why
+				}
+			}
+		}
+	}
+	return ""
+}
+
+func writes(argv []string) string {
+	for _, o := range operands(argv) {
+		if why := writesTo(o); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+func writesLast(argv []string) string {
+	for i, a := range argv {
+		if strings.HasPrefix(a, "--target-directory=") || (a == "-t" && i+1 < len(argv)) {
+			return ""
+		}
+	}
+	if ops := operands(argv); len(ops) > 1 {
+		return writesTo(ops[len(ops)-1])
+	}
+	return ""
+}
+
+func writesFile(argv []string) string {
+	for i, a := range argv {
+		bundle := i == 1 && !strings.Contains(a, "/") || len(a) > 1 && a[0] == '-' && a[1] != '-'
+		if bundle && strings.HasSuffix(a, "f") && strings.ContainsAny(a, "cru") && i+1 < len(argv) {
+			return writesTo(argv[i+1])
+		}
+		if strings.HasPrefix(a, "--file=") && bundled(argv, "cru", "--create") {
+			return writesTo(a[len("--file="):])
+		}
+	}
+	return ""
+}
+
+func badblocks(argv []string) string {
+	if bundled(argv, "w", "--write") {
+		return writes(argv)
+	}
+	return ""
+}
+
+// partition reports a change of a partition table; listing one is none.
+func partition(argv []string) string {
+	for _, a := range argv[1:] {
+		switch a {
+		case "-l", "--list", "-d", "--dump", "-s", "--show-size", "-p", "--print", "print", "-v", "--verify", "-V", "--version", "-h", "--help", "-x":
+			return ""
+		}
+	}
+	for _, o := range operands(argv) {
+		if device(o) {
+			return "a partition table changed: " + clean(o)
+		}
+	}
+	return ""
+}
+
+func runlevel(argv []string) string {
+	for _, o := range operands(argv) {
+		switch o {
+		case "0", "6", "1", "s", "S", "single", "halt", "reboot":
+			return "the machine taken out of service (run level " + o + ")"
+		}
+	}
+	return ""
+}
+
+// downVerbs of systemctl take the machine out of service; so do the targets
+// of the same names.
+var downVerbs = map[string]bool{"reboot": true, "poweroff": true, "halt": true, "kexec": true, "emergency": true, "rescue": true,
+	"soft-reboot": true, "suspend": true, "hibernate": true, "hybrid-sleep": true, "suspend-then-hibernate": true, "exit": true,
+	"switch-root": true, "sleep": true}
+
+func systemctl(argv []string) string {
+	verb := ""
+	for i := 1; i < len(argv); i++ {
+		a := argv[i]
+		switch {
+		case strings.HasPrefix(a, "-"):
+			if verb == "" && len(a) == 2 && strings.Contains("HMtpPnso", a[1:]) {
+				i++
+			}
+		case verb == "":
+			if verb = a; downVerbs[verb] {
+				return "the machine taken out of service (systemctl " + verb + ")"
+			}
+		case verb == "isolate" || verb == "start" || verb == "restart" || verb == "set-default":
+			if t := strings.TrimSuffix(a, ".target"); downVerbs[t] || t == "shutdown" || t == "runlevel0" || t == "runlevel6" || t == "ctrl-alt-del" {
+				return "the machine taken out of service (systemctl " + verb + " " + a + ")"
+			}
+		}
+	}
+	return ""
+}
+
+func kexec(argv []string) string {
+	if bundled(argv, "e", "--exec") || bundled(argv, "f", "--force") {
+		return "another kernel started"
+	}
+	return ""
+}
+
+// manager reports a power request over the system bus.
+func manager(argv []string) string {
+	for _, a := range argv[1:] {
+		last := a[strings.LastIndexAny(a, ".")+1:]
+		switch last {
+		case "Reboot", "PowerOff", "Halt", "Suspend", "Hibernate", "KExec", "SoftReboot", "RebootWithFlags", "PowerOffWithFlags", "HaltWithFlags":
+			return "the machine restarted or powered off over the system bus"
+		}
+	}
+	return ""
+}
+
+func ipmi(argv []string) string {
+	for i, a := range argv {
+		if (a == "power" || a == "chassis") && i+1 < len(argv) {
+			rest := strings.Join(argv[i+1:], " ")
+			for _, w := range []string{"off", "cycle", "reset", "soft", "diag"} {
+				if strings.Contains(" "+rest+" ", " "+w+" ") {
+					return "the machine powered off or reset"
+				}
+			}
+		}
+	}
+	return ""
+}
+
+// kills reports a signal to every process, which is process number -1.
+func kills(argv []string) string {
+	signal, pids := "TERM", []string{}
+	args := argv[1:]
+	for i := 0; i < len(args); i++ {
+		a := args[i]
+		switch {
+		case a == "-l" || a == "-L" || a == "--list" || a == "--table":
+			return ""
+		case (a == "-s" || a == "-n" || a == "--signal") && i+1 < len(args):
+			signal = args[i+1]
+			i++
+		case a == "--":
+		case i == 0 && len(a) > 1 && a[0] == '-':
+			signal = a[1:]
+		default:
+			pids = append(pids, a)
+		}
+	}
+	for _, p := range pids {
+		if p == "-1" && signal != "0" {
+			return "every process killed"
+		}
+	}
+	return ""
+}
+
+// killsAll reports patterns that fit every process.
+func killsAll(argv []string) string {
+	for i, a := range argv[1:] {
+		switch a {
+		case ".", ".*", "", "^", "init", "systemd":
+			return "every process killed"
+		case "-u", "-U", "--euid", "--user":
+			if i+2 < len(argv) && (argv[i+2] == "root" || argv[i+2] == "0") && len(argv) <= i+3 {
+				return "every process of root killed"
+			}
+		}
+	}
+	return ""
+}

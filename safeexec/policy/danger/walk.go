@@ -1,0 +1,210 @@
+package danger
+
+import (
+	"encoding/base64"
+	"regexp"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"ghostbot/safeexec/policy/shellwords"
+)
+
+// forkShape finds a fork bomb in text that does not parse; the class is wide,
+// because such text is refused anyway.
+var forkShape = regexp.MustCompile(`\(\)\s*\{[^}]{0,100}\|[^}]{0,100}&`)
+
+// tree looks at every command of a syntax tree, those inside substitutions,
+// functions and loops included.
+func (s *search) tree(f *syntax.File) {
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.Stmt:
+			s.stmt(x)
+		case *syntax.CallExpr:
+			s.call(x)
+		case *syntax.DeclClause:
+			s.decl(x)
+		case *syntax.FuncDecl:
+			if forks(x) {
+				s.report("a fork bomb")
+			}
+		case *syntax.WhileClause:
+			if endless(x) {
+				s.report("a fork bomb")
+			}
+		case *syntax.BinaryCmd:
+			if x.Op == syntax.Pipe || x.Op == syntax.PipeAll {
+				s.pipe(x)
+			}
+		}
+		return s.found == ""
+	})
+}
+
+func (s *search) call(c *syntax.CallExpr) {
+	for _, a := range c.Assigns {
+		s.assign(a)
+	}
+	s.argv(s.words(c.Args))
+}
+
+func (s *search) assign(a *syntax.Assign) {
+	if a.Name == nil || a.Value == nil {
+		return
+	}
+	if s.vars == nil {
+		s.vars = map[string]string{}
+	}
+	if len(s.vars) < 64 {
+		s.vars[a.Name.Value] = s.word(a.Value)
+	}
+}
+
+func (s *search) decl(d *syntax.DeclClause) {
+	for _, a := range d.Args {
+		s.assign(a)
+	}
+}
+
+// stmt looks at redirections: what is written to, what is read, and text that
+// is fed to a shell.
+func (s *search) stmt(st *syntax.Stmt) {
+	for _, r := range st.Redirs {
+		switch r.Op {
+		case syntax.RdrIn:
+			if credentialFile(s.word(r.Word)) {
+				s.report("a credential store read: " + s.word(r.Word))
+			}
+		case syntax.Hdoc, syntax.DashHdoc:
+			if r.Hdoc != nil && s.feedsShell(st) {
+				s.text(s.word(r.Hdoc))
+			}
+		case syntax.WordHdoc:
+			if s.feedsShell(st) {
+				s.text(s.word(r.Word))
+			}
+		case syntax.DplIn, syntax.DplOut:
+		default:
+			s.report(writesTo(s.word(r.Word)))
+		}
+	}
+}
+
+func (s *search) feedsShell(st *syntax.Stmt) bool {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return false
+	}
+	for _, a := range s.words(c.Args) {
+		if readsText(base(a)) {
+			return true
+		}
+	}
+	return false
+}
+
+// readsText reports programs that run the text on their standard input.
+func readsText(name string) bool {
+	return shells[name] || name == "at" || name == "batch" || name == "ssh" || name == "source"
+}
+
+// pipe looks at text that is printed into a shell, and at arguments printed
+// into xargs.
+func (s *search) pipe(b *syntax.BinaryCmd) {
+	said, ok := s.printed(b.X)
+	c, isCall := b.Y.Cmd.(*syntax.CallExpr)
+	if !ok || !isCall {
+		return
+	}
+	argv := s.words(c.Args)
+	for i, a := range argv {
+		switch {
+		case readsText(base(a)):
+			s.text(said)
+			return
+		case base(a) == "xargs" || base(a) == "parallel":
+			s.argv(append(argv[i:len(argv):len(argv)], strings.Fields(said)...))
+			return
+		}
+	}
+}
+
+// printed returns what a statement prints when that stands in the text.
+func (s *search) printed(st *syntax.Stmt) (string, bool) {
+	switch c := st.Cmd.(type) {
+	case *syntax.CallExpr:
+		argv := s.words(c.Args)
+		if len(argv) > 1 && (base(argv[0]) == "echo" || base(argv[0]) == "printf") {
+			said := strings.Join(skipFlags(argv[1:]), " ")
+			return shellwords.DecodeANSI(said), true
+		}
+	case *syntax.BinaryCmd:
+		said, ok := s.printed(c.X)
+		y, isCall := c.Y.Cmd.(*syntax.CallExpr)
+		if !ok || !isCall || c.Op != syntax.Pipe {
+			return "", false
+		}
+		if argv := s.words(y.Args); len(argv) > 0 && base(argv[0]) == "base64" {
+			out, err := base64.StdEncoding.DecodeString(strings.TrimSpace(said))
+			return string(out), err == nil
+		}
+	}
+	return "", false
+}
+
+func skipFlags(args []string) []string {
+	for len(args) > 0 && len(args[0]) > 1 && args[0][0] == '-' {
+		args = args[1:]
+	}
+	return args
+}
+
+// forks reports a function that starts itself in a pipeline or in the
+// background, whatever its name.
+func forks(f *syntax.FuncDecl) bool {
+	name, bomb := f.Name.Value, false
+	syntax.Walk(f.Body, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.BinaryCmd:
+			piped := x.Op == syntax.Pipe || x.Op == syntax.PipeAll
+			bomb = bomb || piped && (calls(x.X, name) || calls(x.Y, name))
+		case *syntax.Stmt:
+			bomb = bomb || x.Background && calls(x, name)
+		}
+		return !bomb
+	})
+	return bomb
+}
+
+func calls(n syntax.Node, name string) bool {
+	found := false
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 && c.Args[0].Lit() == name {
+			found = true
+		}
+		return !found
+	})
+	return found
+}
+
+// endless reports a loop without end that starts background processes.
+func endless(w *syntax.WhileClause) bool {
+	if len(w.Cond) != 1 {
+		return false
+	}
+	c, ok := w.Cond[0].Cmd.(*syntax.CallExpr)
+	if !ok || len(c.Args) != 1 {
+		return false
+	}
+	lit := c.Args[0].Lit()
+	if w.Until && lit != "false" || !w.Until && lit != "true" && lit != ":" {
+		return false
+	}
+	for _, st := range w.Do {
+		if st.Background {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,359 @@
+package tools
+
+import (
+	"fmt"
+	"net/netip"
+	"path"
+	"regexp"
+	"strconv"
+	"strings"
+
+	"ghostbot/safeexec/policy/metadata"
+)
+
+// value is a type of the tables. ok returns "" for a good value, otherwise
+// what is expected, for people.
+type value struct {
+	what     string // what the value is, as in "a host"
+	ok       func(v string) string
+	negative bool // the value may begin with a dash, as in --tail -1
+}
+
+// types are the simple types, by name.
+var types = map[string]*value{
+	"host":      is("a host name or an address", hostName),
+	"unicast":   is("one host, neither multicast nor broadcast", unicast),
+	"ip":        is("an IP address", func(v string) bool { _, err := netip.ParseAddr(v); return err == nil }),
+	"prefix":    is("an address or a prefix", prefix),
+	"iface":     is("an interface name", match(`^[A-Za-z0-9_.:@-]{1,64}$`)),
+	"port":      is("a port number or a service name", portShape),
+	"hostport":  is("host:port", hostPort),
+	"name":      is("a plain name", match(`^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,252}$`)),
+	"word":      is("a plain word", match(`^[A-Za-z0-9_.:,=/@%+~^-]{1,400}$`)),
+	"list":      is("a list of plain names", match(`^[A-Za-z0-9_*][A-Za-z0-9_.,:%=+*-]{0,400}$`)),
+	"hex":       is("a number", match(`^(0x[0-9a-fA-F]{1,32}|[0-9]{1,20})$`)),
+	"text":      is("printable text", printable),
+	"number":    is("a number", match(`^[0-9]{1,12}$`)),
+	"dnsname":   is("a name or a record type other than a zone transfer", dnsWord),
+	"rrtype":    is("a record type other than a zone transfer", rrType),
+	"cert":      is("a certificate file (.pem, .crt, .cer, .der)", certFile),
+	"castore":   is("a file or folder of the system's certificates", caStore),
+	"url":       is("a plain http or https address", plainURL),
+	"header":    is("a header that carries no credential", header),
+	"curlform":  is("text with ordinary curl variables", curlFormat),
+	"resolve":   is("host:port:address, not of a cloud metadata service", resolve),
+	"connect":   is("host:port:host:port, not of a cloud metadata service", connectTo),
+	"filter":    is("a filter expression", filterText),
+	"field":     is("a field that carries no payload and no credential", captureField),
+	"tap":       is("a statistic that prints no payload", tap),
+	"protos":    is("protocols without payload or credentials", protocols),
+	"path":      is("a path", match(`^/[A-Za-z0-9_./@:+-]{0,400}$`)),
+	"time":      is("a point in time", match(`^[A-Za-z0-9_:. +-]{1,40}$`)),
+	"sysctl":    is("a kernel setting that is no secret", sysctlKey),
+	"whois":     is("a name, an address, a prefix or an AS number", whoisQuery),
+	"digword":   is("a name, a record type other than a zone transfer, or @server", digWord),
+	"nsname":    is("a name or an address", hostName),
+	"routeto":   is("an address", routeTo),
+	"certstore": is("a certificate file or a folder of the system's certificates", func(v string) bool { return certFile(v) || caStore(v) }),
+	"mac":       is("a hardware address", match(`^[0-9a-fA-F]{1,2}([:-][0-9a-fA-F]{1,2}){5}$`)),
+}
+
+func is(what string, good func(string) bool) *value {
+	return &value{what: what, ok: func(v string) string {
+		if good(v) {
+			return ""
+		}
+		return "give " + what
+	}}
+}
+
+func match(pattern string) func(string) bool { return regexp.MustCompile(pattern).MatchString }
+
+// value reads NAME or NAME(BOUNDS).
+func (l *loader) value(s string) (*value, error) {
+	if v := types[s]; v != nil {
+		return v, nil
+	}
+	if s == "capture" {
+		return is("a capture file (.pcap, .pcapng, .cap) or one in a configured folder", l.cfg.capture), nil
+	}
+	name, arg, ok := strings.Cut(s, "(")
+	if !ok || !strings.HasSuffix(arg, ")") {
+		return nil, fmt.Errorf("%q is no type", s)
+	}
+	return bounded(name, arg[:len(arg)-1])
+}
+
+func bounded(name, arg string) (*value, error) {
+	switch name {
+	case "int", "sec":
+		lo, hi, err := bounds(arg)
+		if err != nil {
+			return nil, err
+		}
+		if name == "int" {
+			return intBetween(lo, hi, arg), nil
+		}
+		return secondsBetween(lo, hi, arg), nil
+	case "enum":
+		return enum(strings.Split(arg, "|")), nil
+	case "set":
+		return set(strings.Split(arg, "|")), nil
+	case "re":
+		re, err := regexp.Compile("^(?:" + arg + ")$")
+		if err != nil {
+			return nil, err
+		}
+		return is("a value that is known to be harmless here", re.MatchString), nil
+	}
+	return nil, fmt.Errorf("%q is no type", name)
+}
+
+func bounds(arg string) (lo, hi float64, err error) {
+	a, b, ok := strings.Cut(arg, "..")
+	if !ok {
+		return 0, 0, fmt.Errorf("%q: two bounds are needed", arg)
+	}
+	if lo, err = strconv.ParseFloat(a, 64); err == nil {
+		hi, err = strconv.ParseFloat(b, 64)
+	}
+	return lo, hi, err
+}
+
+func intBetween(lo, hi float64, arg string) *value {
+	what := "a number from " + strings.Replace(arg, "..", " to ", 1)
+	v := is(what, func(v string) bool {
+		n, err := strconv.ParseInt(v, 10, 64)
+		return err == nil && v[0] != '+' && float64(n) >= lo && float64(n) <= hi
+	})
+	v.negative = lo < 0
+	return v
+}
+
+// secondsBetween accepts plain seconds and the suffixes ms, s, m and h.
+func secondsBetween(lo, hi float64, arg string) *value {
+	what := "seconds from " + strings.Replace(arg, "..", " to ", 1)
+	return is(what, func(v string) bool {
+		scale, digits := 1.0, v
+		for suffix, f := range map[string]float64{"ms": 0.001, "s": 1, "m": 60, "h": 3600} {
+			if d, ok := strings.CutSuffix(v, suffix); ok && d != "" && d[len(d)-1] >= '0' && d[len(d)-1] <= '9' {
+				scale, digits = f, d
+			}
+		}
+		if strings.Trim(digits, "0123456789.") != "" {
+			return false
+		}
+		n, err := strconv.ParseFloat(digits, 64)
+		return err == nil && n*scale >= lo && n*scale <= hi
+	})
+}
+
+func enum(values []string) *value {
+	known := map[string]bool{}
+	for _, v := range values {
+		known[v] = true
+	}
+	return is("one of "+strings.Join(values, ", "), func(v string) bool { return known[v] })
+}
+
+// set is a comma-separated list of known values.
+func set(values []string) *value {
+	one := enum(values)
+	return is("some of "+strings.Join(values, ", "), func(v string) bool {
+		for _, part := range strings.Split(v, ",") {
+			if one.ok(part) != "" {
+				return false
+			}
+		}
+		return true
+	})
+}
+
+var (
+	hostShape = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_.])?$`)
+	zone      = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,16}$`)
+)
+
+// hostName accepts names as resolvers do (underscores included) and addresses,
+// an IPv6 zone included. Labels longer than 63 exist in no zone.
+func hostName(v string) bool {
+	if strings.Contains(v, ":") {
+		a, z, _ := strings.Cut(v, "%")
+		ip, err := netip.ParseAddr(a)
+		return err == nil && ip.Is6() && (z == "" || zone.MatchString(z))
+	}
+	if len(v) > 253 || !hostShape.MatchString(v) {
+		return false
+	}
+	for label := range strings.SplitSeq(v, ".") {
+		if len(label) > 63 {
+			return false
+		}
+	}
+	return true
+}
+
+// unicast refuses groups: one request to them makes every host answer.
+func unicast(v string) bool {
+	if !hostName(v) {
+		return false
+	}
+	a, _, _ := strings.Cut(v, "%")
+	ip, ok := metadata.ParseIP(a)
+	return !ok || !ip.Unmap().IsMulticast() && ip != netip.AddrFrom4([4]byte{255, 255, 255, 255})
+}
+
+var portShape = match(`^([0-9]{1,5}|[a-z][a-z0-9-]{0,30})$`)
+
+func prefix(v string) bool {
+	if v == "default" || v == "any" || v == "all" {
+		return true
+	}
+	if _, err := netip.ParsePrefix(v); err == nil {
+		return true
+	}
+	_, err := netip.ParseAddr(v)
+	return err == nil || match4(v)
+}
+
+// match4 accepts the short forms of iproute2, as in 10/8 and 10.1.
+var match4 = match(`^[0-9]{1,3}(\.[0-9]{1,3}){0,3}(/[0-9]{1,2})?$`)
+
+func hostPort(v string) bool {
+	i := strings.LastIndexByte(v, ':')
+	if i <= 0 {
+		return hostName(v)
+	}
+	return portShape(v[i+1:]) && hostName(strings.Trim(v[:i], "[]"))
+}
+
+func printable(v string) bool {
+	if len(v) > 2000 {
+		return false
+	}
+	for i := 0; i < len(v); i++ {
+		if v[i] < ' ' || v[i] > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+// transfers are the record types that copy a zone, by name and by number.
+var transfers = regexp.MustCompile(`(?i)^(axfr|ixfr(=.*)?|type0*25[12]|maila|mailb)$`)
+
+func rrType(v string) bool {
+	return len(v) < 24 && !transfers.MatchString(v) && wordShape(v)
+}
+
+var wordShape = match(`^[A-Za-z0-9_-]+$`)
+var dnsShape = match(`^[A-Za-z0-9_.*/-]{1,253}$`)
+
+func dnsWord(v string) bool {
+	return !transfers.MatchString(v) && (dnsShape(v) || hostName(v))
+}
+
+// cleanAbs reports a path without climbing, outside the kernel's folders.
+func cleanPath(v string) bool {
+	for _, dir := range []string{"/proc", "/sys", "/dev", "/run/secrets", "/var/run/secrets"} {
+		if v == dir || strings.HasPrefix(v, dir+"/") {
+			return false
+		}
+	}
+	for part := range strings.SplitSeq(v, "/") {
+		if part == ".." {
+			return false
+		}
+	}
+	return v != "" && v[0] != '-' && v[0] != '~' && printable(v) && !strings.HasPrefix(v, "//")
+}
+
+// capture accepts files with a capture's suffix and files below the
+// configured folders.
+func (c Config) capture(v string) bool {
+	if !cleanPath(v) {
+		return false
+	}
+	for _, dir := range c.CaptureDirs {
+		if path.IsAbs(dir) && path.Clean(dir) != "/" && strings.HasPrefix(path.Clean(v), path.Clean(dir)+"/") {
+			return true
+		}
+	}
+	plain := strings.TrimSuffix(strings.TrimSuffix(v, ".gz"), ".zst")
+	switch path.Ext(plain) {
+	case ".pcap", ".pcapng", ".cap", ".ntar", ".dmp":
+		base := path.Base(plain)
+		return base[0] != '.' && !strings.Contains(v, "/.")
+	}
+	return false
+}
+
+func certFile(v string) bool {
+	if !cleanPath(v) || strings.Contains(v, "/.") || strings.Contains(v, "private") || strings.Contains(v, "key") {
+		return false
+	}
+	switch path.Ext(v) {
+	case ".pem", ".crt", ".cer", ".der", ".cert":
+		return true
+	}
+	return false
+}
+
+// caFolders are the folders where distributions keep public certificates.
+var caFolders = []string{"/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/usr/share/ca-certificates",
+	"/usr/local/share/ca-certificates", "/etc/ca-certificates", "/etc/ssl/cert.pem", "/usr/share/pki"}
+
+func caStore(v string) bool {
+	if !cleanPath(v) || strings.Contains(v, "private") {
+		return false
+	}
+	for _, f := range caFolders {
+		if v == f || strings.HasPrefix(v, f+"/") {
+			return true
+		}
+	}
+	return false
+}
+
+// filterText is a capture or display filter: text for a compiler of its own.
+func filterText(v string) bool { return printable(v) && v != "" && v[0] != '-' && v[0] != '@' }
+
+// sysctlKey refuses assignments, the IPv6 stable secrets, and folders or
+// patterns that take them in.
+func sysctlKey(v string) bool {
+	if !sysctlShape(v) {
+		return false
+	}
+	parts := strings.Split(strings.ReplaceAll(strings.Trim(v, "./"), "/", "."), ".")
+	last := parts[len(parts)-1]
+	if strings.Contains(last, "secret") || strings.ContainsAny(last, "*?[") && strings.Contains(v, "ipv6") {
+		return false
+	}
+	if len(parts) < 2 || strings.ContainsAny(parts[0], "*?[") || strings.ContainsAny(parts[1], "*?[") {
+		return false
+	}
+	if parts[0] == "net" && parts[1] == "ipv6" {
+		return len(parts) >= 5 || len(parts) >= 3 && parts[2] != "conf" && !strings.ContainsAny(parts[2], "*?[")
+	}
+	return true
+}
+
+var sysctlShape = match(`^[a-z0-9][a-z0-9_./*?-]{1,120}$`)
+
+// whoisQuery accepts what registries are asked for; free text could carry
+// anything to any server.
+func whoisQuery(v string) bool { return len(v) <= 253 && whoisShape(v) }
+
+var whoisShape = match(`^(-[a-zA-Z]( [a-z-]+)? )*((n|d|a|r|z|p|o|domain|net|as) (\+ |= )?)?` +
+	`([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+\.?|[0-9a-fA-F]*:[0-9a-fA-F:.]+(/[0-9]{1,3})?|[0-9]{1,3}(\.[0-9]{1,3}){1,3}(/[0-9]{1,2})?|` +
+	`(AS|as)[0-9]{1,10}|AS-[A-Z0-9-]{1,30}|RS-[A-Z0-9-]{1,30}|![a-z0-9]{1,3}[A-Za-z0-9:./-]{1,40})$`)
+
+// digWord is one operand of dig: @server, a name, a type or a class.
+func digWord(v string) bool {
+	if server, ok := strings.CutPrefix(v, "@"); ok {
+		return hostName(server)
+	}
+	return dnsWord(v)
+}
+
+func routeTo(v string) bool { return prefix(v) || hostName(v) }

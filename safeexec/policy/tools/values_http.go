@@ -1,0 +1,151 @@
+package tools
+
+import (
+	"net/url"
+	"regexp"
+	"strings"
+
+	"ghostbot/safeexec/policy/metadata"
+)
+
+// plainURL accepts an http or https address of an ordinary host: no other
+// scheme and no host name from which curl guesses one, no user information, no
+// credential in the query, no list or range in brackets (curl would send many
+// requests), no cloud metadata service, no path that is an action.
+func plainURL(v string) bool {
+	if !urlShape(v) || strings.ContainsAny(v, "{}\\ ") && !strings.Contains(v, "/") {
+		return false
+	}
+	scheme, user, host, port, rest := metadata.SplitURL(v)
+	if scheme != "http" && scheme != "https" && (scheme != "" || guessed(host)) {
+		return false
+	}
+	if user != "" || strings.Contains(v, "@") && !strings.Contains(rest, "@") || strings.ContainsAny(host, "%*") && !strings.Contains(host, ":") {
+		return false
+	}
+	if !hostName(strings.ReplaceAll(host, "%25", "%")) || metadata.Host(host) || strings.Trim(port, "0123456789") != "" {
+		return false
+	}
+	return !strings.ContainsAny(rest, "{}[]\\") && !credentialQuery(rest) && !action(rest) && !metadata.CredentialPath(hostless(rest))
+}
+
+func urlShape(v string) bool {
+	return printable(v) && v != "" && v[0] > ' ' && v[0] != '-' && v[len(v)-1] > ' '
+}
+
+// hostless keeps the metadata words away from ordinary paths; only those that
+// exist on no ordinary server count there.
+func hostless(rest string) string {
+	l := strings.ToLower(rest)
+	if strings.Contains(l, "/latest/") || strings.Contains(l, "/computemetadata/") || strings.Contains(l, "/metadata/") {
+		return rest
+	}
+	return ""
+}
+
+// guessed reports names from which curl guesses another protocol when the
+// address has none.
+func guessed(host string) bool {
+	label, _, _ := strings.Cut(strings.ToLower(host), ".")
+	switch label {
+	case "ftp", "ftps", "dict", "ldap", "ldaps", "imap", "imaps", "smtp", "smtps", "pop3", "pop3s", "rtsp", "telnet", "tftp", "file", "gopher", "smb", "scp", "sftp", "mqtt", "ws", "wss":
+		return true
+	}
+	return false
+}
+
+// credentialQuery reports query parameters that carry a credential.
+func credentialQuery(rest string) bool {
+	_, query, ok := strings.Cut(rest, "?")
+	if !ok {
+		return false
+	}
+	if u, err := url.PathUnescape(query); err == nil {
+		query = u
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		name, _, _ := strings.Cut(pair, "=")
+		if credentialName.MatchString(name) {
+			return true
+		}
+	}
+	return false
+}
+
+var credentialName = regexp.MustCompile(`(?i)(token|secret|passw|passwd|pwd|api_?-?key|apikey|access_?-?key|signature|credential|session|auth|jwt|^sig$|^key$|^code$|^sv$|^x-amz-)`)
+
+// action reports paths at which a plain GET is known to change a server.
+func action(rest string) bool {
+	p, _, _ := strings.Cut(rest, "?")
+	for seg := range strings.SplitSeq(strings.ToLower(p), "/") {
+		switch seg {
+		case "quitquitquit", "shutdown", "restart", "reboot", "drain_listeners", "reset_counters", "healthcheck", "reload", "heapdump", "env",
+			"delete", "destroy", "kill", "terminate", "poweroff", "logout", ".env", "memory", "threaddump", "flush", "purge", "drain":
+			return seg != "healthcheck" || strings.Contains(p, "healthcheck/fail") || strings.Contains(p, "healthcheck/ok")
+		}
+	}
+	return false
+}
+
+// headers that carry no credential and change no method.
+var headers = map[string]bool{"accept": true, "accept-encoding": true, "accept-language": true, "accept-charset": true, "cache-control": true,
+	"connection": true, "content-type": true, "date": true, "dnt": true, "expect": true, "host": true, "if-match": true,
+	"if-modified-since": true, "if-none-match": true, "if-unmodified-since": true, "origin": true, "pragma": true, "range": true,
+	"referer": true, "te": true, "traceparent": true, "tracestate": true, "upgrade-insecure-requests": true, "user-agent": true, "via": true,
+	"x-forwarded-for": true, "x-forwarded-proto": true, "x-forwarded-host": true, "x-forwarded-port": true, "x-real-ip": true,
+	"x-request-id": true, "x-correlation-id": true, "x-b3-traceid": true, "x-b3-spanid": true, "x-b3-sampled": true, "x-debug": true,
+	"x-envoy-force-trace": true, "fastly-debug": true, "x-cloud-trace-context": true, "x-client-trace-id": true, "accept-datetime": true,
+	"sec-fetch-mode": true, "sec-fetch-site": true, "sec-fetch-dest": true, "x-requested-with": true, "prefer": true}
+
+func header(v string) bool {
+	name, val, ok := strings.Cut(v, ":")
+	if !ok || !printable(v) || !headers[strings.ToLower(name)] {
+		return strings.HasSuffix(v, ";") && headers[strings.ToLower(strings.TrimSuffix(v, ";"))]
+	}
+	val = strings.TrimSpace(val)
+	return !strings.EqualFold(name, "host") || !metadata.Host(val) && hostPort(val)
+}
+
+// curlVariable is a variable of --write-out. %output{...} writes a file and
+// @FILE reads one; everything else only prints facts about the transfer.
+var curlVariable = regexp.MustCompile(`%(output|header)?\{([A-Za-z0-9_.>/-]*)\}?`)
+
+func curlFormat(v string) bool {
+	if !printable(v) || strings.HasPrefix(v, "@") {
+		return false
+	}
+	for _, m := range curlVariable.FindAllStringSubmatch(v, -1) {
+		name := strings.ToLower(m[2])
+		switch {
+		case m[1] == "output":
+			return false
+		case m[1] == "header" && (strings.Contains(name, "cookie") || credentialName.MatchString(name)):
+			return false
+		}
+	}
+	return !strings.Contains(strings.ToLower(v), "%output")
+}
+
+// resolve is curl's HOST:PORT:ADDRESS[,ADDRESS], with an optional + or -.
+func resolve(v string) bool {
+	parts := strings.SplitN(strings.TrimPrefix(v, "+"), ":", 3)
+	if len(parts) != 3 || !(hostName(parts[0]) || parts[0] == "*") || metadata.Host(parts[0]) || strings.Trim(parts[1], "0123456789") != "" {
+		return false
+	}
+	for addr := range strings.SplitSeq(parts[2], ",") {
+		a := strings.Trim(addr, "[]")
+		if !hostName(a) || metadata.Host(a) {
+			return false
+		}
+	}
+	return true
+}
+
+// connectTo is curl's HOST1:PORT1:HOST2:PORT2; parts may be empty and IPv6
+// addresses stand in brackets.
+func connectTo(v string) bool {
+	m := connectShape.FindStringSubmatch(v)
+	return m != nil && !metadata.Host(m[1]) && !metadata.Host(m[2]) && (m[2] == "" || hostName(strings.Trim(m[2], "[]")))
+}
+
+var connectShape = regexp.MustCompile(`^([A-Za-z0-9_.-]*|\[[0-9a-fA-F:.]+\]):[0-9]*:([A-Za-z0-9_.-]*|\[[0-9a-fA-F:.]+\]):[0-9]*$`)
