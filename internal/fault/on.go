@@ -20,7 +20,7 @@ const Enabled = true
 // not those of one object.
 var (
 	steps atomic.Int64
-	plan  = sync.OnceValue(func() Plan { return Parse(os.Getenv("GHOST_FAULT")) })
+	plan  = sync.OnceValue(func() spec { return parsePlan(os.Getenv("GHOST_FAULT")) })
 	lost  = newUnsynced()
 )
 
@@ -106,8 +106,8 @@ func count(k int64, op, name string) {
 	fmt.Fprintf(f, "%d %s %s\n", k, op, name)
 }
 
-// Plan is a parsed GHOST_FAULT.
-type Plan struct {
+// spec is a parsed GHOST_FAULT.
+type spec struct {
 	mode  string
 	at    int64
 	scope string
@@ -122,11 +122,11 @@ const (
 	enospc    = "enospc"
 )
 
-// Parse reads "{mode}@{number}[:{part of a file name}]". A plan that it cannot
+// parsePlan reads "{mode}@{number}[:{part of a file name}]". A plan that it cannot
 // read ends the program: a fault test that silently injects nothing passes.
-func Parse(s string) Plan {
+func parsePlan(s string) spec {
 	if s == "" {
-		return Plan{}
+		return spec{}
 	}
 	mode, rest, ok := strings.Cut(s, "@")
 	num, scope, _ := strings.Cut(rest, ":")
@@ -135,5 +135,5 @@ func Parse(s string) Plan {
 	if !ok || err != nil || !known || at < 1 {
 		panic("GHOST_FAULT=" + s + ": want kill|kill-after|lose|torn|short|enospc @ number [:part of a file name]")
 	}
-	return Plan{mode: mode, at: at, scope: scope}
+	return spec{mode: mode, at: at, scope: scope}
 }
