@@ -35,7 +35,7 @@ const (
 	Unreachable Failure = "unreachable" // no route, host down, or told so by ICMP
 	Prohibited  Failure = "prohibited"  // told by ICMP or the local filter that it is not allowed
 	Unresolved  Failure = "unresolved"  // the name gave no address
-	NoConnect   Failure = "no-connect"  // did not connect, the tool does not say why
+	NoConnect   Failure = "unconnected" // did not connect, the tool does not say why
 	Reset       Failure = "reset"       // connected, then a reset
 	Empty       Failure = "empty"       // connected, then closed without an answer
 	Cut         Failure = "cut"         // the answer ended early
@@ -52,26 +52,53 @@ const (
 
 // errnos maps the C library's words for connection errors to failures, in the
 // languages in which servers are usually run. Texts without a language are the
-// ones that programs use themselves.
+// ones that programs use themselves. All are in lower case; the first list of
+// which the text has a member decides.
 var errnos = []struct {
-	says *regexp.Regexp
 	is   Failure
+	says string // divided by |
 }{
-	{regexp.MustCompile(`(?i)invalid option|unrecognized option|unknown option|illegal option|^usage:|\nusage:|bad option|is unknown\b|option .* requires`), Usage},
-	{regexp.MustCompile(`(?i)name or service not known|temporary failure in name|could not resolve|couldn'?t resolve|getaddrinfo|nodename nor servname|name does not resolve|bad address|unknown host|forward host lookup failed|no address associated|name oder dienst nicht bekannt|nom ou service inconnu|nombre o servicio desconocido|nome o servizio sconosciuto`), Unresolved},
-	{regexp.MustCompile(`(?i)refused|verbindungsaufbau abgelehnt|connexion refusée|conexión rehusada|connessione rifiutata|conexão recusada|接続を拒否|拒绝连接|в соединении отказано|errno=111\b|errno=61\b`), Refused},
-	{regexp.MustCompile(`(?i)connection reset|reset by peer|kommunikationspartner zurückgesetzt|connexion ré-initialisée|conexión reinicializada|connessione interrotta|conexão fechada pela outra ponta|接続が相手からリセット|对方重设|соединение разорвано|errno=104\b|errno=54\b`), Reset},
-	{regexp.MustCompile(`(?i)no route to host|host is (down|unreachable)|network is (down|unreachable)|host unreachable|net unreachable|keine route zum|netzwerk ist nicht erreichbar|aucun chemin d'accès|le réseau n'est pas accessible|no existe ninguna ruta|la red es inaccesible|nessun instradamento|rete non raggiungibile|não há rota|rede .*inacess|到主机没有路由|маршрут|errno=11[23]\b|errno=101\b`), Unreachable},
-	{regexp.MustCompile(`(?i)administratively prohibited|prohibited|packet filtered|operation not permitted|vorgang nicht zulässig|communication prohibited`), Prohibited},
-	{regexp.MustCompile(`(?i)timed? ?out|wartezeit für die verbindung|délai d'attente|expiró el tiempo|tiempo de espera|connessione scaduta|tempo esgotado|タイムアウト|连接超时|время ожидания|in progress|resource temporarily unavailable|errno=110\b|errno=60\b|errno=115\b`), Silent},
-	{regexp.MustCompile(`(?i)permission denied|you don't have permission|not permitted|keine berechtigung|permission non accordée|must be root|are you root`), Permission},
+	{Usage, "invalid option|unrecognized option|unknown option|illegal option|usage:|bad option|is unknown"},
+	{Unresolved, "name or service not known|temporary failure in name|could not resolve|couldn't resolve|getaddrinfo|nodename nor servname|name does not resolve|" +
+		"bad address|unknown host|forward host lookup failed|no address associated|name oder dienst nicht bekannt|nom ou service inconnu|nombre o servicio desconocido|nome o servizio sconosciuto"},
+	{Refused, "refused|verbindungsaufbau abgelehnt|connexion refusée|conexión rehusada|connessione rifiutata|conexão recusada|接続を拒否|拒绝连接|в соединении отказано|" +
+		"is geweigerd|połączenie odrzucone"},
+	{Reset, "connection reset|reset by peer|kommunikationspartner zurückgesetzt|connexion ré-initialisée|connexion réinitialisée|conexión reinicializada|connessione interrotta|" +
+		"conexão fechada pela outra ponta|接続が相手からリセット|对方重设|соединение разорвано|verbinding is weggevallen|połączenie zerwane"},
+	{Unreachable, "no route to host|host is down|host is unreachable|network is down|network is unreachable|host unreachable|net unreachable|network unreachable|keine route zum|" +
+		"netzwerk ist nicht erreichbar|aucun chemin d'accès|le réseau n'est pas accessible|no existe ninguna ruta|la red es inaccesible|nessun instradamento|rete non raggiungibile|" +
+		"rete non è raggiungibile|não há rota|rede está fora|経路がありません|ネットワークに届きません|没有到主机的路由|网络不可达|нет маршрута|сеть недоступна|geen route naar|" +
+		"netwerk is onbereikbaar|brak trasy|sieć jest niedostępna"},
+	{Prohibited, "prohibited|packet filtered|operation not permitted|operation ist nicht erlaubt"},
+	{Silent, "timed out|time out|timeout|timedout|wartezeit für die verbindung|délai d'attente|expiró el tiempo|tiempo de espera|connessione scaduta|tempo esgotado|タイムアウト|连接超时|" +
+		"время ожидания|verbinding is verlopen|przekroczony czas|in progress|resource temporarily unavailable"},
+	{Permission, "permission denied|you don't have permission|not permitted|keine berechtigung|permission non accordée|permiso denegado|permesso negato|permissão negada|許可がありません|权限不够|" +
+		"отказано в доступе|toegang geweigerd|brak dostępu|must be root|are you root"},
 }
+
+// numbers are the error numbers that openssl prints, of Linux and BSD.
+var numbers = map[string]Failure{
+	"111": Refused, "61": Refused, "104": Reset, "54": Reset, "113": Unreachable, "112": Unreachable, "101": Unreachable,
+	"110": Silent, "60": Silent, "115": Silent,
+}
+
+var errno = regexp.MustCompile(`errno=(\d+)`)
 
 // failure reads a failure out of words; Other when they say nothing known.
 func failure(text string) Failure {
+	low := strings.ToLower(text)
 	for _, e := range errnos {
-		if e.says.MatchString(text) {
-			return e.is
+		for list := e.says; list != ""; {
+			var word string
+			word, list, _ = strings.Cut(list, "|")
+			if strings.Contains(low, word) {
+				return e.is
+			}
+		}
+	}
+	if m := errno.FindStringSubmatch(low); m != nil {
+		if f, ok := numbers[m[1]]; ok {
+			return f
 		}
 	}
 	return Other

@@ -112,7 +112,7 @@ func (a *Answer) addr(s string) {
 }
 
 var (
-	lookupStatus = regexp.MustCompile(`(?i)\b(NXDOMAIN|SERVFAIL|REFUSED|NOTIMP|FORMERR|NOTAUTH)\b`)
+	lookupStatus = regexp.MustCompile(`\b(NXDOMAIN|SERVFAIL|REFUSED|NOTIMP|FORMERR|NOTAUTH)\b`)
 	lookupAddr   = regexp.MustCompile(`(?i)^(?:Address(?: \d+)?:\s*|\S+ has (?:IPv6 )?address )([0-9a-f:.]+)`)
 	lookupAlias  = regexp.MustCompile(`canonical name = (\S+?)\.?$|is an alias for (\S+?)\.?$`)
 )
@@ -153,6 +153,8 @@ func Lookup(o Output) Answer {
 		a.Status, a.Fail = "NOERROR", None
 	case a.Status != "":
 		a.Fail = None
+	case a.Fail == None && o.Exit == 0: // host prints nothing for a name without addresses
+		a.Status = "NOERROR"
 	case a.Fail == None:
 		a.Fail = failure(o.both())
 	}

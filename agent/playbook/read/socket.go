@@ -1,6 +1,7 @@
 package read
 
 import (
+	"net/netip"
 	"regexp"
 	"strconv"
 	"strings"
@@ -45,7 +46,7 @@ func Sockets(o Output) Table {
 	var t Table
 	for _, l := range lines(o.Stdout) {
 		l = glued.ReplaceAllString(l, "$1$2 $3")
-		if strings.Contains(l, "Recv-Q") || strings.Contains(l, "Active Internet") {
+		if strings.Contains(l, "Recv-Q") || strings.HasPrefix(l, "Proto ") {
 			t.Header = true
 			continue
 		}
@@ -93,7 +94,8 @@ func address(s string) (host string, port int) {
 	if i < 0 {
 		return "", 0
 	}
-	host, _, _ = strings.Cut(strings.Trim(s[:i], "[]"), "%")
+	host, _, _ = strings.Cut(s[:i], "%")
+	host = strings.Trim(host, "[]")
 	if host == "" {
 		host = "*"
 	}
@@ -113,6 +115,13 @@ var (
 	ncIP = regexp.MustCompile(`[\[(]([0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+)[\])]|connect to ([0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+) port|Connected to ([0-9A-Fa-f:.]+):\d+`)
 )
 
+// noIPv6 reports the traditional nc, which looks IPv6 addresses up as names.
+func noIPv6(l string) bool {
+	host, ok := strings.CutSuffix(l, ": forward host lookup failed: Unknown host")
+	_, err := netip.ParseAddr(host)
+	return ok && err == nil
+}
+
 // Connect reads nc in its OpenBSD, traditional, ncat, BSD and busybox forms.
 // A name with several addresses gives one line each; one success decides.
 func Connect(o Output) Connection {
@@ -124,7 +133,9 @@ func Connect(o Output) Connection {
 		switch {
 		case ncOK.MatchString(strings.TrimSpace(l)):
 			c.OK = true
-		case !c.OK && strings.TrimSpace(l) != "":
+		case noIPv6(l):
+			c.Fail = Usage
+		case !c.OK && c.Fail != Usage:
 			if f := failure(l); f != Other {
 				c.Fail = f
 			}

@@ -57,7 +57,7 @@ func (s Symptom) Is(k Kind) bool { return slices.Contains(s.Kinds, k) }
 // Limits: how much text is read and how many endpoints are kept. People paste
 // whole logs; the first lines carry the fault.
 const (
-	maxText    = 16 << 10
+	maxText    = 10_000
 	maxTargets = 4
 )
 
@@ -65,9 +65,10 @@ const (
 // Symptom without targets.
 func Parse(text string) Symptom {
 	text = Clean(text)
+	numbers := codes(text)
 	s := Symptom{
-		Kinds:        kinds(text),
-		Codes:        codes(text),
+		Kinds:        kinds(text, numbers),
+		Codes:        numbers,
 		Deploy:       deployWords.MatchString(text),
 		Intermittent: sometimesWords.MatchString(text),
 		Correction:   correctWords.MatchString(text),
@@ -110,7 +111,7 @@ var (
 	correctWords   = regexp.MustCompile(`(?i)^\s*(no|nope|wrong|nein|non|sorry|correction|actually|not)\b|\b(instead|i meant|i mean|should be|wrong (host|port|target|address|service|server|machine|name)|not (that|this|the)|(it'?s|it is|that'?s) (not|rather)|rather than|typo)\b`)
 	finishWords    = regexp.MustCompile(`(?i)^\s*(please\s+)?(wrap (it )?up|conclude|finish( up)?|that'?s enough|enough|report now|close (it|the case))\b`)
 	statusCode     = regexp.MustCompile(`(?i)(?:^|[^\d.:/\w-])([1-5]\d\d)(?:s|er)?(?:$|[^\d.:\w-]|[.:](?:\s|$))`)
-	afterNumber    = regexp.MustCompile(`(?i)^\s*(ms|millisec|sec|s\b|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)
+	afterNumber    = regexp.MustCompile(`(?i)^\s+s\b|^\s*(ms|millisec|sec|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)
 	beforeNumber   = regexp.MustCompile(`(?i)(\bport|\bpid|\bline|\bid|\btook|\babout|\bover|\bfor|\bwithin|\bafter|#|\$|\bhop|[(\[]|errno)\s*$`)
 	statusContext  = regexp.MustCompile(`(?i)\b(http|https|status|code|returns?|returned|gets?|got|getting|answers?|answered|respon\w+|error|errors|gateway|throws?|serv(es|ing)|sees?|seeing|with|gives?|bad|unavailable|upstream|proxy|5xx|shows?|fails?)\b`)
 )
@@ -124,7 +125,7 @@ func codes(text string) []int {
 	}
 	for _, m := range statusCode.FindAllStringSubmatchIndex(text, -1) {
 		n, _ := strconv.Atoi(text[m[2]:m[3]])
-		if slices.Contains(out, n) || !plausibleCode(n, text[:m[2]], text[m[3]:]) {
+		if slices.Contains(out, n) || !plausibleCode(n, tail(text[:m[2]], 60), head(text[m[3]:], 30)) {
 			continue
 		}
 		out = append(out, n)
@@ -145,7 +146,7 @@ func plausibleCode(n int, before, after string) bool {
 		return !portBefore.MatchString(before)
 	}
 	known := n >= 520 && n <= 527 || n >= 400 && n <= 431 || n >= 505 && n <= 511
-	return known && !beforeNumber.MatchString(before) && statusContext.MatchString(tail(before, 60)+" "+head(after, 30))
+	return known && !beforeNumber.MatchString(before) && statusContext.MatchString(before+" "+after)
 }
 
 var portBefore = regexp.MustCompile(`(?i)(\bport|\bpid|\bline|#)\s*$`)
@@ -162,15 +163,4 @@ func tail(s string, n int) string {
 		return s[len(s)-n:]
 	}
 	return s
-}
-
-// kinds returns the kinds whose words the text has, strongest first.
-func kinds(text string) []Kind {
-	var out []Kind
-	for _, w := range words {
-		if !slices.Contains(out, w.kind) && w.says.MatchString(text) {
-			out = append(out, w.kind)
-		}
-	}
-	return out
 }

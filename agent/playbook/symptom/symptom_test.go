@@ -50,7 +50,7 @@ var wordings = []struct {
 	{"http://localhost:18080/pay answers Bad Gateway since the deploy", line{"http://localhost:18080/pay", "", symptom.Error}},
 	{"users see 503s on [::1]:9000", line{"http://[::1]:9000/", "", symptom.Error}},
 	{"can't reach ::1 port 9000", line{"http://[::1]:9000/", "", symptom.Refused}},
-	{"ops@example.com says 10.0.0.2:80->10.0.0.1:80 breaks", line{"http://10.0.0.1/", "", symptom.Unknown}},
+	{"ops@example.com says 10.0.0.2:80->10.0.0.1:80 breaks", line{"http://10.0.0.1/", "", symptom.Error}},
 	{"port 9000 on db-1 is dead", line{"http://db-1:9000/", "", symptom.Refused}},
 	{"nothing answers on port 18081", line{"http://127.0.0.1:18081/", "", symptom.Silent}},
 	{"requests to 127.0.0.1:18082 hang and then time out", line{"http://127.0.0.1:18082/", "", symptom.Silent}},
