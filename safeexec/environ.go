@@ -1,5 +1,3 @@
-//go:build gate
-
 package safeexec
 
 import (
@@ -31,35 +29,38 @@ var oursRE = regexp.MustCompile(`(?i)^(INVOCATION_ID$|GHOST|SLACK_|GEMINI|GOOGLE
 
 func ours(name string) bool { return oursRE.MatchString(name) }
 
+// noHome is every command's HOME, a place in which nothing can ever exist. The
+// working directory would be a way for what one command wrote, a .curlrc or a
+// kubeconfig with a program in it, to change what a later one does that is
+// classified by its arguments.
+const noHome = "/dev/null"
+
 // environ is the whole environment of p's process, beside its mark. Nothing else
-// is inherited.
+// is inherited. Only HOME can be replaced by what the options add.
 func (s *Shell) environ(p Proposal) []string {
 	env := []string{
-		"PATH=" + s.opt.Path, "LANG=C.UTF-8", "HOME=" + home(p), "TERM=dumb",
+		"PATH=" + s.opt.Path, "LANG=C.UTF-8", "TERM=dumb",
 		"TZ=" + orElse(getenv("TZ"), "UTC"),
 	}
 	if p.Env == "azure" {
 		env = append(env, azEnviron()...)
 	}
-	if s.opt.Env == nil {
-		return env
-	}
-	fixed := slices.Clone(env)
-	for _, kv := range s.opt.Env(filepath.Base(p.Argv[0])) {
-		name, _, ok := strings.Cut(kv, "=")
-		taken := slices.ContainsFunc(fixed, func(f string) bool { return strings.HasPrefix(f, name+"=") })
-		if ok && !taken && !ours(name) {
-			env = append(env, kv)
+	if s.opt.Env != nil {
+		for _, kv := range s.opt.Env(filepath.Base(p.Argv[0])) {
+			if name, _, ok := strings.Cut(kv, "="); ok && !ours(name) && !names(env, name) {
+				env = append(env, kv)
+			}
 		}
+	}
+	if !names(env, "HOME") {
+		env = append(env, "HOME="+noHome)
 	}
 	return env
 }
 
-// home is the command's HOME: a folder that exists only while it runs and is
-// empty when it starts. A shared one would be a way for what one command wrote,
-// a .curlrc or a kubeconfig with a program in it, to change what a later one
-// that is classified by its arguments does.
-func home(p Proposal) string { return filepath.Join(p.Dir, ".home-"+p.ID) }
+func names(env []string, name string) bool {
+	return slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
+}
 
 func azEnviron() []string {
 	env := append([]string{}, azFixed...)

@@ -1,5 +1,3 @@
-//go:build gate
-
 package safeexec
 
 import (
@@ -7,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 
 	"ghostbot/safeexec/process"
@@ -181,9 +177,6 @@ func (s *Shell) unknown(ctx context.Context, r Record, more bool) (*Proposal, Re
 // nobody knows what it did. ended is false when something is still running.
 func (s *Shell) lost(r Record) (res Result, ended bool) {
 	note, ended := s.endLeftovers(r)
-	if p := r.Proposal; p.Dir == s.opt.Dir && filepath.Base(home(p)) == ".home-"+p.ID {
-		os.RemoveAll(home(p)) // nothing uses it any more
-	}
 	by := ""
 	if r.Decided != nil {
 		by = r.Decided.By

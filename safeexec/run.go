@@ -1,12 +1,9 @@
-//go:build gate
-
 package safeexec
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"time"
 
@@ -296,10 +293,6 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 		}
 		return s.finish(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: s.scrub("start refused: " + err.Error()), DecidedBy: d.By})
 	}
-	if err := os.Mkdir(home(p), 0o700); err != nil {
-		return s.notBegun(ctx, p, d, err)
-	}
-	defer os.RemoveAll(home(p))
 	before := look(p.Dir)
 	end, err := process.Run(ctx, s.spec(p, startBy), func(st process.Started) error { return s.journalStarted(ctx, p, st) })
 	if err != nil {
@@ -308,11 +301,6 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 	res := s.outcome(p, end, before.changed())
 	res.Action, res.DecidedBy = permitted(p), d.By
 	return s.done(ctx, p, res)
-}
-
-// notBegun journals that an allowed start failed before there was a process.
-func (s *Shell) notBegun(ctx context.Context, p Proposal, d Decided, err error) (Result, error) {
-	return s.done(ctx, p, Result{Status: "error", Action: permitted(p), Error: "start_failed", Detail: err.Error(), DecidedBy: d.By})
 }
 
 func (s *Shell) spec(p Proposal, startBy time.Duration) process.Spec {

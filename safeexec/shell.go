@@ -1,5 +1,3 @@
-//go:build gate
-
 package safeexec
 
 import (
@@ -55,7 +53,7 @@ type Options struct {
 	Journal   Journal
 	Approver  Approver // without people: one whose Ask denies
 	Redactor  *redact.Redactor
-	Dir       string   // working directory of commands, created with mode 0700; HOME is a fresh folder in it for each
+	Dir       string   // working directory of commands, created with mode 0700; not their HOME, which is nowhere
 	Self      string   // binary that is executed as the supervisor; default os.Executable
 	SelfArgs  []string // words that make Self call [Supervise]; default "supervise"
 	Path      string   // colon-separated absolute directories; default [DefaultPath]

@@ -1,5 +1,3 @@
-//go:build gate
-
 package safeexec
 
 import (
