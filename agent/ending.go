@@ -46,15 +46,6 @@ const (
 func (s *Fold) pending() (Question, bool) {
 	var q Question
 	switch {
-	case s.textOnly():
-		q = Question{
-			ID: s.continueID(), Kind: AskContinue, Free: true, Who: "anyone",
-			Text: "The investigation is at rest. Answer in the thread to give it a direction, or choose.",
-			Options: []Option{
-				{Key: answerReport, Label: "Write the report"},
-				{Key: answerContinue, Label: "Continue"},
-			},
-		}
 	case s.c.TurnCount >= s.c.MaxTurns:
 		q = Question{
 			ID: s.extendID(), Kind: AskExtend, Who: "anyone",
@@ -62,6 +53,15 @@ func (s *Fold) pending() (Question, bool) {
 			Options: []Option{
 				{Key: answerReport, Label: "Report now"},
 				{Key: answerExtend, Label: fmt.Sprintf("%d more turns", MoreTurns)},
+			},
+		}
+	case s.textOnly():
+		q = Question{
+			ID: s.continueID(), Kind: AskContinue, Free: true, Who: "anyone",
+			Text: "The investigation is at rest. Answer in the thread to give it a direction, or choose.",
+			Options: []Option{
+				{Key: answerReport, Label: "Write the report"},
+				{Key: answerContinue, Label: "Continue"},
 			},
 		}
 	default:

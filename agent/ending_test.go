@@ -105,6 +105,44 @@ func TestTurnLimit(t *testing.T) {
 	}
 }
 
+// At the limit people are asked once, not about the words and then the limit.
+func TestWordsAtTheLimit(t *testing.T) {
+	for key, want := range map[string]string{"extend": "brain 9 [extend-8]", "report": "budget 8 [extend-8]"} {
+		w := simple(t)
+		w.brain = func(v View) (Turn, error) {
+			switch n := v.Case.TurnCount; {
+			case n < 7:
+				return run(fmt.Sprintf("dig a%d.example.com", n)), nil
+			case n == 7:
+				return say("and now?"), nil
+			}
+			return Turn{Moves: []Move{Complete{}}}, nil
+		}
+		w.answer = func(Question) (Answer, bool) { return Answer{Key: key, By: "U1"}, true }
+		c, f := w.investigate()
+		if got := fmt.Sprint(c.EndedBy, " ", f.Case().TurnCount, " ", w.asks); got != want {
+			t.Errorf("%s: %s, want %s", key, got, want)
+		}
+	}
+}
+
+// A resumed case waits for the rest of a question's time, not for all of it.
+func TestQuestionKeepsItsTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := simple(t, say("what now?"))
+		start := time.Now()
+		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Minute)
+		defer cancel()
+		if _, err := w.agent(realClock).Investigate(ctx); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatal(err)
+		}
+		w.investigate(realClock)
+		if waited := time.Since(start); waited != 30*time.Minute {
+			t.Errorf("waited %v in all", waited)
+		}
+	})
+}
+
 func TestMaxTurnsOfOptions(t *testing.T) {
 	w := newWorld(t)
 	w.open(Opened{Symptom: "s"})

@@ -65,7 +65,6 @@ type command struct {
 	n         uint64
 	decidedID string
 	outcomeID string
-	charged   bool
 }
 
 // Command is what [Fold.Commands] tells about one command: the record and the
@@ -460,8 +459,8 @@ func (s *Fold) next() (p place, ok bool) {
 	return place{}, false
 }
 
-// textOnly reports whether the last turn was words without moves that nobody
-// has answered.
+// textOnly reports whether the last turn was words without moves, and nobody has
+// said or answered anything since.
 func (s *Fold) textOnly() bool {
 	n := s.c.TurnCount
 	return n > 0 && s.count[n-1] == 0 && s.empties == 0 && s.spoke < s.turnN

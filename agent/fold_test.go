@@ -296,6 +296,21 @@ func TestLateOutcome(t *testing.T) {
 	}
 }
 
+// A former holder's word about a command that was edited since changes nothing
+// of what the edit came to.
+func TestLateOutcomeOfAnEditedCommand(t *testing.T) {
+	w := seedCase(t, nil)
+	w.put("case", KindTurn, TurnEntry{Turn: 2, Moves: []MoveEntry{{Tool: ToolShell, Args: json.RawMessage(`{"command":"c"}`)}}})
+	p := w.put("shell", "proposed", safeexec.Proposal{Display: "c", Turn: 2})
+	q := w.put("shell", "proposed", safeexec.Proposal{Display: "d", Turn: 2, Replaces: p.ID})
+	w.put("shell", "outcome", safeexec.Result{AuditID: q.ID, Status: "completed", Output: "edited"})
+	w.put("shell", "outcome", safeexec.Result{AuditID: p.ID, Status: "error", Error: "superseded"})
+	o := FoldAll(testSID, w.entries).View(testStart).Observations
+	if len(o) != 2 || o[1].AuditID != q.ID || o[1].Shell.Output != "edited" {
+		t.Errorf("%+v", o)
+	}
+}
+
 func TestTakeoverAndTasks(t *testing.T) {
 	w := seedCase(t, nil)
 	w.put("case", KindTakeover, map[string]string{"owner": "b"})

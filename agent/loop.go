@@ -184,9 +184,13 @@ func (a *Agent) sync(ctx context.Context) error {
 	return nil
 }
 
-// append writes one entry of the case journal and folds it. A feed that does not
-// show the entry would make the next step write it again.
+// append writes one entry of the case journal and folds it, unless ctx has ended:
+// whoever may not act may not write. A feed that does not show the entry would
+// make the next step write it again.
 func (a *Agent) append(ctx context.Context, kind string, body any) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
 	n, _, err := a.o.Journal.Append(ctx, kind, body)
 	if err != nil {
 		return fmt.Errorf("append %s: %w", kind, err)

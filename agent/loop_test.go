@@ -58,7 +58,7 @@ func incidentBrain(v View) (Turn, error) {
 	switch v.Case.TurnCount {
 	case 0:
 		return Turn{Text: "Two explanations.", Moves: []Move{
-			ManageHypotheses{Add: []Hypothesis{{ID: "H1", Description: "nothing listens upstream"}, {ID: "H2", Description: "a route is wrong"}}},
+			ManageHypotheses{Add: []Hypothesis{{ID: "H1", Description: "nothing listens upstream"}, {ID: "H2", Description: "a route is wrong"}, {ID: "H3", Description: "a cache is stale"}}},
 			RunShell{Command: probe, Reasoning: "what does it answer", Hypothesis: "H1"},
 			RunShell{Command: "rm -rf /", Reasoning: "no"},
 		}}, nil
@@ -96,10 +96,10 @@ func TestIncident(t *testing.T) {
 	for _, h := range k.Hypotheses {
 		states[h.ID] = h.State
 	}
-	if diff := cmp.Diff(map[string]State{"H1": Confirmed, "H2": Unverifiable}, states); diff != "" {
+	if diff := cmp.Diff(map[string]State{"H1": Confirmed, "H2": Unverifiable, "H3": Unverifiable}, states); diff != "" {
 		t.Errorf("states (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(map[string]int{"H1": 0, "H2": 2}, k.Denials); diff != "" {
+	if diff := cmp.Diff(map[string]int{"H1": 0, "H2": 2, "H3": 0}, k.Denials); diff != "" {
 		t.Errorf("denials (-want +got):\n%s", diff)
 	}
 	want := []string{"curl -sS http://127.0.0.1:18080/", "systemctl reload proxy", "tcpdump -c 5 -i any", "ss -ltn"}
@@ -132,6 +132,9 @@ func TestResumeAtEveryEntry(t *testing.T) {
 				t.Errorf("states (-want +got):\n%s", diff)
 			}
 			onlyOnce(t, f)
+			if got, want := f.Case().TurnCount, wantFold.Case().TurnCount; got != want {
+				t.Errorf("%d turns, want %d", got, want)
+			}
 			if _, m := f.Skipped(); m != 0 {
 				t.Errorf("%d malformed entries", m)
 			}

@@ -283,10 +283,11 @@ func TestGateThatForgets(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.kill = 0
-	silent := gateFunc(func() (safeexec.Result, error) { return safeexec.Result{AuditID: "x"}, nil })
+	calls := 0
+	silent := gateFunc(func() (safeexec.Result, error) { calls++; return safeexec.Result{AuditID: "x"}, nil })
 	_, err := w.agent(func(o *Options) { o.Gate = silent }).Investigate(context.Background())
-	if !errors.Is(err, ErrNoOutcome) || len(w.entries) != 3 {
-		t.Errorf("%v, %d entries", err, len(w.entries))
+	if !errors.Is(err, ErrNoOutcome) || len(w.entries) != 3 || calls != 1 {
+		t.Errorf("%v, %d entries, %d calls", err, len(w.entries), calls)
 	}
 }
 

@@ -44,9 +44,7 @@ func (s *Fold) decided(e Entry, d safeexec.Decided) bool {
 	r.Decided, r.decidedID = &d, e.ID
 	// A person's no counts, and so does nobody's answer in time. An approval
 	// that came too late to be used was a yes.
-	no := d.Decision == "DENIED" && d.By != "" || d.Decision == "EXPIRED" && !approved
-	if no && !r.charged {
-		r.charged = true
+	if d.Decision == "DENIED" && d.By != "" || d.Decision == "EXPIRED" && !approved {
 		s.deny(r, d, e)
 	}
 	return true
