@@ -206,7 +206,7 @@ func count(results []bool) (n int) {
 }
 
 // patience is how long the suite waits for what must come at some time.
-const patience = 10 * time.Second
+const patience = 5 * time.Second
 
 func soon(t *testing.T) context.Context {
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
