@@ -1,0 +1,281 @@
+package e2e
+
+import (
+	"encoding/json"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestCommandsOfTheSlashCommand(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	for _, tt := range []struct{ text, want string }{
+		{"/ghost", "/ghost investigate"},
+		{"/ghost help", "/ghost investigate"},
+		{"/ghost dance <!channel>", "is not a ghostbot command"},
+		{"/ghost investigate", "What should be investigated"},
+		{"/ghost investigate   ", "What should be investigated"},
+		{"/ghost status", "No cases in this channel"},
+		{"/ghost stop", "No case is open"},
+		{"/ghost stop ghost_20000101_000000", "no case"},
+	} {
+		o := l.command("incidents", l.other(), tt.text)
+		if !o.OK || !strings.Contains(o.private(), tt.want) {
+			t.Errorf("%s = %+v, want a private answer with %q", tt.text, o, tt.want)
+		}
+	}
+}
+
+// TestHostileSymptomPagesNobody: what people and commands write is shown, never
+// interpreted.
+func TestHostileSymptomPagesNobody(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.other(), "/ghost investigate <!channel> <!here> checkout gets 502 from "+addr+" `<!everyone>`")
+	l.until(20*time.Second, "the thread", func() bool {
+		for _, m := range l.messages("incidents") {
+			if strings.Contains(m.Text, "Approval needed") || m.Broadcast {
+				return true
+			}
+		}
+		return false
+	})
+	var pages map[string]any
+	l.get("/lab/pages", &pages)
+	b, err := json.Marshal(pages)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range l.messages("incidents") {
+		for _, bad := range []string{"<!channel>", "<!here>", "<!everyone>"} {
+			if m.User != "" && strings.Contains(m.Text, bad) && strings.Contains(m.Text, "Investigating") {
+				t.Errorf("the text %q would page", m.Text)
+			}
+		}
+	}
+	t.Logf("pages: %s", b)
+}
+
+// TestStopInTheThread ends a case that waits for a decision.
+func TestStopInTheThread(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	l.say("incidents", l.other(), card.Thread, "stop")
+	l.report("incidents", "checkout")
+	sid := l.sid("incidents", "checkout")
+	l.closed(sid)
+	l.checkCase("incidents", "checkout", sid)
+	if o := l.click("incidents", l.approver(0), card.TS, "Approve"); o.OK && o.private() == "" {
+		t.Errorf("a click on a cancelled card = %+v", o)
+	}
+	for _, e := range l.journal(sid) {
+		if e.Kind == "intent" && strings.Contains(string(e.Body), "tcpdump") {
+			t.Error("the command that waited was started")
+		}
+	}
+}
+
+// TestExpiry: nobody decides, nothing runs.
+func TestExpiry(t *testing.T) {
+	l := newLab(t, "GHOST_APPROVAL_TTL=2s")
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	l.report("incidents", "checkout")
+	sid := l.sid("incidents", "checkout")
+	l.closed(sid)
+	if o := l.click("incidents", l.approver(0), card.TS, "Approve"); o.OK && o.private() == "" {
+		t.Errorf("a click after the expiry = %+v", o)
+	}
+	md, _ := l.checkCase("incidents", "checkout", sid)
+	if !strings.Contains(strings.ToLower(md), "expired") {
+		t.Errorf("the report does not say that the proposal expired:\n%s", md)
+	}
+}
+
+// TestNobodyMayApprove: without approvers the card says so and offers nothing to
+// press.
+func TestNobodyMayApprove(t *testing.T) {
+	l := newLab(t, "GHOST_APPROVERS=", "GHOST_APPROVAL_TTL=3s")
+	l.run()
+	if !strings.Contains(l.log(), "no approvers are configured") {
+		t.Errorf("the start says nothing about missing approvers:\n%s", l.log())
+	}
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	if !strings.Contains(card.all(), "Nobody can approve") || strings.Contains(card.all(), "ghost_approve") {
+		t.Errorf("card = %s", card.all())
+	}
+	l.report("incidents", "checkout")
+}
+
+func TestServeRefusesBadConfiguration(t *testing.T) {
+	l := newLab(t)
+	app, bot := l.slack.AppToken, l.slack.BotToken
+	for _, tt := range []struct {
+		name string
+		env  []string
+		want string
+		code int
+	}{
+		{"no app token", []string{"SLACK_APP_TOKEN="}, "SLACK_APP_TOKEN", 10},
+		{"no bot token", []string{"SLACK_BOT_TOKEN="}, "SLACK_BOT_TOKEN", 10},
+		{"malformed", []string{"SLACK_APP_TOKEN=nonsense"}, "SLACK_APP_TOKEN", 10},
+		{"swapped", []string{"SLACK_APP_TOKEN=" + bot, "SLACK_BOT_TOKEN=" + app}, "swapped", 10},
+		{"revoked bot token", []string{"SLACK_BOT_TOKEN=" + bot + "9"}, "SLACK_BOT_TOKEN", 3},
+		{"revoked app token", []string{"SLACK_APP_TOKEN=" + app + "9"}, "SLACK_APP_TOKEN", 3},
+		{"unknown variable", []string{"GHOST_APROVERS=U1"}, "GHOST_APROVERS", 10},
+		{"bad approver", []string{"GHOST_APPROVERS=@netops"}, "GHOST_APPROVERS", 10},
+		{"bad duration", []string{"GHOST_LEASE=soon"}, "GHOST_LEASE", 10},
+		{"short lease", []string{"GHOST_LEASE=1ms"}, "GHOST_LEASE", 10},
+		{"unknown brain", []string{"GHOST_BRAIN=oracle"}, "GHOST_BRAIN", 10},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			cmd := exec.Command(filepath.Join(binDir, "ghostbot"), "serve")
+			cmd.Dir = t.TempDir()
+			cmd.Env = append(l.environ(), tt.env...)
+			out, _ := cmd.CombinedOutput()
+			if code := cmd.ProcessState.ExitCode(); code != tt.code || !strings.Contains(string(out), tt.want) || strings.Contains(string(out), app) || strings.Contains(string(out), bot) {
+				t.Errorf("exit %d (want %d), output %s", code, tt.code, out)
+			}
+		})
+	}
+}
+
+// TestTwoServersOnOneDirectory: the second one refuses to start.
+func TestTwoServersOnOneDirectory(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	cmd := exec.Command(filepath.Join(binDir, "ghostbot"), "serve")
+	cmd.Dir, cmd.Env = l.state, l.environ()
+	out, _ := cmd.CombinedOutput()
+	if cmd.ProcessState.ExitCode() != 3 || !strings.Contains(string(out), "another ghostbot serves") {
+		t.Errorf("exit %d: %s", cmd.ProcessState.ExitCode(), out)
+	}
+}
+
+// TestTornJournal: a line that was cut by a crash is moved aside, the case goes
+// on, and verify is content with the repair.
+func TestTornJournal(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	sid := l.sid("incidents", "checkout")
+	l.kill()
+	path := filepath.Join(l.state, "audit", "case_"+sid+".jsonl")
+	f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	f.WriteString(`{"session_id":"` + sid + `","journal":"case","n":99,"ti`)
+	f.Close()
+	l.run()
+	card := l.find(20*time.Second, "incidents", "checkout", "Approval needed: ")
+	l.click("incidents", l.approver(0), card.TS, "Deny")
+	l.report("incidents", "checkout")
+	l.closed(sid)
+	l.checkCase("incidents", "checkout", sid)
+	torn, err := filepath.Glob(path + ".torn-*")
+	if err != nil || len(torn) != 1 {
+		t.Errorf("torn pieces kept: %v, %v", torn, err)
+	}
+}
+
+// TestTamperedJournal: nothing runs on a case whose journal does not verify.
+func TestTamperedJournal(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	sid := l.sid("incidents", "checkout")
+	l.kill()
+	path := filepath.Join(l.state, "audit", "shell_audit_"+sid+".jsonl")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := len(l.journal(sid))
+	if err := os.WriteFile(path, []byte(strings.Replace(string(b), `"SAFE"`, `"EFAS"`, 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, code := l.ghostbot("audit", "verify", sid); code != 1 || !strings.Contains(out, "BAD") {
+		t.Errorf("audit verify of a changed journal: exit %d, %s", code, out)
+	}
+	l.run()
+	l.until(20*time.Second, "people are told", func() bool {
+		for _, m := range l.thread("incidents", "checkout") {
+			if strings.Contains(m.Text, "rests") {
+				return true
+			}
+		}
+		return false
+	})
+	l.click("incidents", l.approver(0), card.TS, "Approve")
+	time.Sleep(2 * time.Second)
+	if after := len(l.journal(sid)); after > before {
+		t.Errorf("%d entries were added to a journal that does not verify", after-before)
+	}
+}
+
+// TestFullDisk gives the state directory a small file system and fills it: no
+// command starts while entries cannot be written.
+func TestFullDisk(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("mounting a small file system needs root")
+	}
+	l := newLab(t)
+	if out, err := exec.Command("mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", l.state).CombinedOutput(); err != nil {
+		t.Skipf("a small file system cannot be mounted here: %v %s", err, out)
+	}
+	t.Cleanup(func() { l.kill(); exec.Command("umount", l.state).Run() })
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	sid := l.sid("incidents", "checkout")
+	fill, err := os.Create(filepath.Join(l.state, "ballast"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	chunk := make([]byte, 1<<12)
+	for err == nil {
+		_, err = fill.Write(chunk)
+	}
+	fill.Close()
+	o := l.click("incidents", l.approver(0), card.TS, "Approve")
+	t.Logf("approve on a full disk: ok=%v error=%q private=%q", o.OK, o.Error, o.private())
+	time.Sleep(time.Second)
+	started := false
+	for _, e := range l.journal(sid) {
+		started = started || e.Kind == "intent" && strings.Contains(string(e.Body), "tcpdump")
+	}
+	if started {
+		t.Error("a command started although nothing could be written")
+	}
+	if err := os.Remove(fill.Name()); err != nil {
+		t.Fatal(err)
+	}
+	l.kill()
+	l.run()
+	for _, m := range l.thread("incidents", "checkout") {
+		if strings.HasPrefix(m.Text, "Approval needed: ") {
+			l.click("incidents", l.approver(0), m.TS, "Deny")
+		}
+	}
+	l.report("incidents", "checkout")
+	l.closed(sid)
+	l.checkCase("incidents", "checkout", sid)
+}

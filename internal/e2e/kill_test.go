@@ -1,0 +1,322 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// killSample is how many writes make test kills at; GHOST_CHAOS=all kills at
+// every one (make chaos), GHOST_CHAOS=N at N of them.
+const killSample = 8
+
+// TestKillAtEveryWrite kills the bot at write k of a case with one modification,
+// one approval and one denial, restarts it, lets people go on as they would, and
+// checks that nothing was done twice and nothing was lost.
+func TestKillAtEveryWrite(t *testing.T) {
+	total := writesOfACase(t)
+	sample := killSample
+	switch v := os.Getenv("GHOST_CHAOS"); {
+	case v == "all":
+		sample = total
+	case v != "":
+		n, err := strconv.Atoi(v)
+		if err != nil {
+			t.Fatalf("GHOST_CHAOS=%q is neither all nor a number", v)
+		}
+		sample = n
+	}
+	t.Logf("a case makes %d writes; killing at %d of them", total, min(sample, total))
+	for i := range min(sample, total) {
+		k := 1 + i*total/min(sample, total)
+		how := []string{"kill", "kill-after", "torn"}[i%3]
+		t.Run(fmt.Sprintf("%s@%d", how, k), func(t *testing.T) {
+			c := newChaos(t)
+			c.run("GHOST_FAULT=" + how + "@" + strconv.Itoa(k))
+			c.play()
+			c.check()
+		})
+	}
+}
+
+// writesOfACase plays the case without a fault and counts the writes.
+func writesOfACase(t *testing.T) int {
+	t.Helper()
+	n := 0
+	t.Run("undisturbed", func(t *testing.T) {
+		c := newChaos(t)
+		count := filepath.Join(t.TempDir(), "count")
+		c.run("GHOST_FAULT_COUNT=" + count)
+		c.play()
+		c.check()
+		c.stop()
+		b, err := os.ReadFile(count)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n = strings.Count(string(b), "\n") // one line a write
+	})
+	if n < 50 {
+		t.Fatalf("a case makes %d writes, which is not believable", n)
+	}
+	return n
+}
+
+// chaos is a lab whose RISKY commands leave a trace for every start.
+type chaos struct {
+	*lab
+	addr    string
+	effects string // a folder: each start of the approved command makes one file in it
+	deaths  int
+	said    bool
+	pressed map[string]string // card -> what was pressed and accepted
+}
+
+func newChaos(t *testing.T) *chaos {
+	l := newLab(t)
+	l.bin = "ghostbot-fault"
+	addr, _ := gateway(t)
+	return &chaos{lab: l, addr: addr, effects: t.TempDir(), pressed: map[string]string{}}
+}
+
+// play is what people do: they open the case, ask for one more command, edit the
+// first card, approve the edited one, deny the rest; when the bot dies somebody
+// restarts it, and what was not taken is pressed again.
+func (c *chaos) play() {
+	c.t.Helper()
+	deadline := time.Now().Add(2 * time.Minute)
+	for !c.finished() {
+		if time.Now().After(deadline) {
+			c.t.Fatalf("the case does not end; deaths %d, pressed %v", c.deaths, c.pressed)
+		}
+		if c.dead() {
+			c.deaths++
+			c.run()
+		}
+		c.act()
+		time.Sleep(50 * time.Millisecond)
+	}
+}
+
+func (c *chaos) finished() bool {
+	for _, m := range c.thread("incidents", "checkout") {
+		if m.Broadcast {
+			for _, f := range c.thread("incidents", "checkout") {
+				if len(f.Files) > 0 && strings.Contains(c.last().Text, "ended") {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+func (c *chaos) last() message {
+	ms := c.thread("incidents", "checkout")
+	return ms[len(ms)-1]
+}
+
+func (c *chaos) act() {
+	ms := c.thread("incidents", "checkout")
+	if len(ms) == 0 {
+		c.command("incidents", c.approver(0), "/ghost investigate checkout gets 502 from "+c.addr)
+		c.settle(func() bool { return len(c.thread("incidents", "checkout")) > 0 })
+		return
+	}
+	for _, m := range ms {
+		if !strings.HasPrefix(m.Text, "Approval needed: ") {
+			continue
+		}
+		if !c.said {
+			if o := c.say("incidents", c.approver(0), m.Thread, "run journalctl --no-pager -n 3"); o.OK {
+				c.said = true
+			}
+		}
+		switch {
+		case strings.Contains(m.Text, "mktemp"):
+			c.press(m, "Approve")
+		case strings.Contains(m.Text, "tcpdump"):
+			c.edit(m)
+		default:
+			c.press(m, "Deny")
+		}
+		return
+	}
+}
+
+// press presses a button once; a press that was not taken is repeated later.
+func (c *chaos) press(m message, label string) {
+	o := c.click("incidents", c.approver(1), m.TS, label)
+	if o.OK && o.private() == "" {
+		c.pressed[m.Text] = label
+	}
+	if o.ViewID != "" {
+		c.submit(o.ViewID, c.approver(1), map[string]any{"words": "not on this host"})
+	}
+	c.settle(func() bool { return !c.pending(m.TS) })
+}
+
+func (c *chaos) edit(m message) {
+	o := c.click("incidents", c.approver(1), m.TS, "Modify")
+	if o.ViewID == "" {
+		return
+	}
+	s := c.submit(o.ViewID, c.approver(1), map[string]any{"command": "mktemp -p " + c.effects})
+	if s.OK && len(s.Errors) == 0 {
+		c.pressed[m.Text] = "Modify"
+	}
+	c.settle(func() bool { return !c.pending(m.TS) })
+}
+
+func (c *chaos) pending(ts string) bool {
+	for _, m := range c.thread("incidents", "checkout") {
+		if m.TS == ts {
+			return strings.HasPrefix(m.Text, "Approval needed: ")
+		}
+	}
+	return false
+}
+
+// settle waits a moment for ok, or for the bot's death.
+func (c *chaos) settle(ok func() bool) {
+	for end := time.Now().Add(4 * time.Second); time.Now().Before(end) && !ok() && !c.dead(); {
+		time.Sleep(20 * time.Millisecond)
+	}
+}
+
+// check holds the case against the promises.
+func (c *chaos) check() {
+	c.t.Helper()
+	sid := c.sid("incidents", "checkout")
+	c.closed(sid)
+	out, code := c.ghostbot("audit", "verify", sid)
+	if code != 0 {
+		c.t.Errorf("audit verify: %s", out)
+	}
+	j := readCase(c.t, c.journal(sid))
+	for id, n := range j.intents {
+		if n > 1 {
+			c.t.Errorf("%s was started %d times", id, n)
+		}
+	}
+	for cmd, n := range j.safe {
+		if n > 2 {
+			c.t.Errorf("the SAFE command %q was started %d times", cmd, n)
+		}
+	}
+	for id := range j.proposed {
+		if !j.outcome[id] {
+			c.t.Errorf("%s has no outcome", id)
+		}
+	}
+	made, err := os.ReadDir(c.effects)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	if len(made) > j.risky {
+		c.t.Errorf("the approved command ran %d times, %d starts are in the journal", len(made), j.risky)
+	}
+	if len(made) > 1 {
+		c.t.Errorf("the approved command ran %d times", len(made))
+	}
+	if c.deaths == 0 && len(made) != 1 {
+		c.t.Errorf("the approved command ran %d times in an undisturbed case", len(made))
+	}
+	for card, label := range c.pressed {
+		if want := map[string]string{"Approve": "APPROVED", "Deny": "DENIED", "Modify": "MODIFIED"}[label]; j.decisions[want] == 0 {
+			c.t.Errorf("%s on %q was accepted and is not in the journal: %v", label, card, j.decisions)
+		}
+	}
+	c.checkThread()
+}
+
+// checkThread: one root, one report, no card that still waits, none twice.
+func (c *chaos) checkThread() {
+	c.t.Helper()
+	reports, cards := 0, map[string]int{}
+	for _, m := range c.thread("incidents", "checkout") {
+		if m.Broadcast {
+			reports++
+		}
+		if strings.HasPrefix(m.Text, "Approval needed: ") {
+			c.t.Errorf("a card still waits: %s", m.Text)
+		}
+		if i := strings.Index(m.all(), "entry `ghost_"); i >= 0 && strings.Contains(m.all(), `"header"`) {
+			cards[citation.FindString(m.all()[i:])]++
+		}
+	}
+	roots := 0
+	for _, m := range c.messages("incidents") {
+		if m.Thread == "" && strings.HasPrefix(m.Text, "Investigating: checkout") {
+			roots++
+		}
+	}
+	if reports != 1 {
+		c.t.Errorf("%d reports in the channel", reports)
+	}
+	if roots > 1 && c.deaths == 0 {
+		c.t.Errorf("%d threads", roots)
+	}
+	for id, n := range cards {
+		if n > 1 {
+			c.t.Errorf("the card of %s is shown %d times", id, n)
+		}
+	}
+}
+
+// caseFacts is what the journal says about starts and decisions.
+type caseFacts struct {
+	proposed  map[string]string
+	intents   map[string]int
+	outcome   map[string]bool
+	safe      map[string]int
+	decisions map[string]int
+	risky     int
+}
+
+func readCase(t *testing.T, entries []entry) caseFacts {
+	t.Helper()
+	j := caseFacts{proposed: map[string]string{}, intents: map[string]int{}, outcome: map[string]bool{}, safe: map[string]int{}, decisions: map[string]int{}}
+	class := map[string]string{}
+	var sid string
+	for _, e := range entries {
+		var b struct {
+			SID            string `json:"session_id"`
+			AuditID        string `json:"audit_id"`
+			Classification string `json:"classification"`
+			Command        string `json:"command"`
+			Decision       string `json:"decision"`
+		}
+		if e.Journal != "shell" {
+			continue
+		}
+		if err := json.Unmarshal(e.Body, &b); err != nil {
+			t.Fatal(err)
+		}
+		if b.SID != "" {
+			sid = b.SID
+		}
+		switch e.Kind {
+		case "proposed":
+			id := fmt.Sprintf("%s_%03d", sid, e.N)
+			j.proposed[id], class[id] = b.Command, b.Classification
+		case "decided":
+			j.decisions[b.Decision]++
+		case "intent":
+			j.intents[b.AuditID]++
+			if class[b.AuditID] == "RISKY" {
+				j.risky++
+			} else {
+				j.safe[j.proposed[b.AuditID]]++
+			}
+		case "outcome":
+			j.outcome[b.AuditID] = true
+		}
+	}
+	return j
+}
