@@ -55,7 +55,7 @@ function picture(b, cls = '') {
   if (b.slack_file) src = '/lab/files/' + (b.slack_file.id || (/-(F\w+)\//.exec(b.slack_file.url || '') || [])[1]);
   else if (b.image_url && (b.image_url.startsWith(location.origin + '/') || b.image_url.startsWith('data:image/'))) src = b.image_url;
   if (src) return h('img', { class: 'picture ' + cls, src, alt: b.alt_text });
-  return h('span', { class: 'picture-missing ' + cls, role: 'img', 'aria-label': b.alt_text }, icon('file'), ' ',
+  return h('span', { class: 'picture-missing' + (cls ? ' tiny' : ''), role: 'img', 'aria-label': b.alt_text }, icon('file'), ' ',
     t.linkNode(b.image_url || '', b.alt_text));
 }
 

@@ -1,0 +1,88 @@
+package slacksim_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/slack-go/slack"
+
+	slacksim "ghostbot/internal/sim/slack"
+)
+
+// missing skips a test whose tool is not installed, visibly; in CI that is a failure.
+func missing(t *testing.T, what string) {
+	t.Helper()
+	if os.Getenv("CI") == "true" {
+		t.Fatal(what)
+	}
+	t.Skip(what)
+}
+
+// runNode runs a script of the conformance directory against s and demands its last line.
+func runNode(t *testing.T, s *slacksim.Server, script, want string, env ...string) {
+	t.Helper()
+	if testing.Short() {
+		t.Skip("slow: runs Node")
+	}
+	if _, err := os.Stat("conformance/node_modules"); err != nil {
+		missing(t, "conformance/node_modules is missing: run npm ci in internal/sim/slack/conformance")
+	}
+	node, err := exec.LookPath("node")
+	if err != nil {
+		missing(t, "node is not installed")
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), 3*time.Minute)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, node, script)
+	cmd.Dir = "conformance"
+	cmd.Env = append(append(os.Environ(), s.Env()...), env...)
+	out, err := cmd.CombinedOutput()
+	if err != nil || !strings.Contains(string(out), want) {
+		t.Fatalf("%s: %v\n%s", script, err, out)
+	}
+}
+
+// The official Node client, unchanged, through everything an app does.
+func TestBolt(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, slacksim.Options{})
+	runNode(t, s, "bolt.mjs", "conformance ok")
+}
+
+// A person at the page, in a real browser.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	chromium := os.Getenv("CHROMIUM")
+	if chromium == "" {
+		chromium = "/usr/bin/chromium"
+	}
+	if _, err := os.Stat(chromium); err != nil {
+		missing(t, chromium+" is missing: install chromium or set CHROMIUM")
+	}
+	s := newServer(t, slacksim.Options{})
+	b := startBot(t, s, cycleBot())
+	postEveryBlock(t, s, b)
+	runNode(t, s, "browser.mjs", "browser ok", "LAB_URL="+s.URL, "CHROMIUM="+chromium, "SHOTS="+os.Getenv("SHOTS"))
+}
+
+// postEveryBlock posts one message with every block and element of the safe profile.
+func postEveryBlock(t *testing.T, s *slacksim.Server, b *bot) {
+	t.Helper()
+	raw, err := os.ReadFile(filepath.Join("testdata", "every_block.json"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := call(t, s, "chat.postMessage", map[string]any{"channel": "C0LAB00001", "text": "every block", "blocks": string(raw)})
+	if out["ok"] != true {
+		t.Fatalf("every block: %v", out)
+	}
+	msgs, err := b.api.GetConversationHistoryContext(context.Background(), &slack.GetConversationHistoryParameters{ChannelID: "C0LAB00001"})
+	if err != nil || len(msgs.Messages) != 1 || len(msgs.Messages[0].Blocks.BlockSet) != 12 {
+		t.Fatalf("slack-go reads the blocks back as %+v, %v", msgs, err)
+	}
+}
