@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
@@ -102,8 +103,8 @@ func notInstalled(p Proposal) Result {
 		action = "blocked"
 	}
 	text := p.Argv[0] + ": not installed"
-	if strings.ContainsRune(p.Argv[0], '/') {
-		text = p.Argv[0] + ": no such program, or not an absolute path"
+	if strings.ContainsRune(p.Argv[0], '/') && !filepath.IsAbs(p.Argv[0]) {
+		text = p.Argv[0] + ": relative paths name no program here"
 	}
 	return Result{Status: "completed", Action: action, ExitCode: &code, Stderr: text}
 }
@@ -120,10 +121,18 @@ func (s *Shell) ask(ctx context.Context, p Proposal) (d Decided, text string, er
 		return d, "", fmt.Errorf("ask: %w", context.Cause(ctx))
 	}
 	d = s.judge(p, dec, err)
+	return d, dec.Modified, s.decide(ctx, d)
+}
+
+// decide journals an answer, even when ctx has ended: it is stored already, and
+// what people decided must not be lost.
+func (s *Shell) decide(ctx context.Context, d Decided) error {
+	ctx, cancel := s.detach(ctx)
+	defer cancel()
 	if _, _, err := s.opt.Journal.Append(ctx, "decided", d); err != nil {
-		return d, "", fmt.Errorf("journal decision: %w", err)
+		return fmt.Errorf("journal decision: %w", err)
 	}
-	return d, dec.Modified, nil
+	return nil
 }
 
 func (s *Shell) askSafely(ctx context.Context, p Proposal) (d Decision, err error) {
@@ -224,8 +233,8 @@ func (s *Shell) use(ctx context.Context, p Proposal, d Decided, more bool) (*Pro
 // late journals that an approval was not used in time.
 func (s *Shell) late(ctx context.Context, p Proposal, d Decided) (Result, error) {
 	e := Decided{AuditID: p.AuditID, Decision: expired, At: s.opt.Now().UTC(), UseBy: d.UseBy, Reason: "approved, but not started in time"}
-	if _, _, err := s.opt.Journal.Append(ctx, "decided", e); err != nil {
-		return Result{}, fmt.Errorf("journal decision: %w", err)
+	if err := s.decide(ctx, e); err != nil {
+		return Result{}, err
 	}
 	return s.finish(ctx, p, Result{Status: "denied", Action: "user_abandoned", DenialReason: e.Reason, DecidedBy: d.By})
 }
@@ -248,8 +257,8 @@ func (s *Shell) modify(ctx context.Context, p Proposal, d Decided, typed string,
 // supersede replaces a proposal that may not be started as it stands.
 func (s *Shell) supersede(ctx context.Context, p, next Proposal, why string, more bool) (*Proposal, Result, error) {
 	d := Decided{AuditID: p.AuditID, Decision: superseded, At: s.opt.Now().UTC(), Reason: why}
-	if _, _, err := s.opt.Journal.Append(ctx, "decided", d); err != nil {
-		return nil, Result{}, fmt.Errorf("journal decision: %w", err)
+	if err := s.decide(ctx, d); err != nil {
+		return nil, Result{}, err
 	}
 	return s.replace(ctx, p, next, "blocked", why, more)
 }

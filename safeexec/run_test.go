@@ -268,6 +268,33 @@ func TestAskTimes(t *testing.T) {
 	})
 }
 
+// TestStoppedWhileAsking: what the approver answers to the end of ctx is an
+// answer and is journaled; an approval in that moment starts nothing.
+func TestStoppedWhileAsking(t *testing.T) {
+	for _, c := range []struct {
+		answer  Decision
+		journal string
+		err     bool
+	}{
+		{Decision{Reason: "stopped"}, "proposed CANCELLED outcome:denied", false},
+		{Decision{Action: Approve, By: "U1", UseBy: soon()}, "proposed APPROVED", true},
+	} {
+		ctx, cancel := context.WithCancel(context.Background())
+		l := newLab(t, func(context.Context, Proposal) (Decision, error) {
+			cancel()
+			return c.answer, nil
+		})
+		l.program("frob", "touch ran")
+		_, err := l.Run(ctx, Request{Command: "frob x"})
+		if (err != nil) != c.err || l.j.kinds() != c.journal {
+			t.Errorf("got %v with journal %s, want %s", err, l.j.kinds(), c.journal)
+		}
+		if _, err := os.Stat(filepath.Join(l.dir, "ran")); err == nil {
+			t.Error("it ran")
+		}
+	}
+}
+
 func TestReasoningIsRedacted(t *testing.T) {
 	l := newLab(t, always(Decision{By: "U1", Reason: "password=" + planted}, nil))
 	l.program("frob", "exit 0")
