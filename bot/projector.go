@@ -189,7 +189,7 @@ func (p *projector) write(ctx context.Context, m show.Message) (wait time.Durati
 	switch {
 	case s.Addr == "":
 		return 0, p.post(ctx, m, s, h)
-	case s.Hash == h || m.Kind == show.KindLog || m.Kind == show.KindFile:
+	case s.Hash == h || m.Kind == show.KindLog || m.Kind == show.KindSay || m.Kind == show.KindFile:
 		return 0, nil
 	}
 	if m.Kind == show.KindRoot || m.Kind == show.KindProgress {

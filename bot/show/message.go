@@ -43,6 +43,7 @@ type Message struct {
 	Entry     uint64 // entry it first stems from
 	Kind      Kind
 	Text      string // one line that says it all: notification, screen reader, plain rendering
+	Head      string // KindSay: head of the case at Entry; such a message is never edited
 	Root      *RootView
 	Progress  *ProgressView
 	Card      *CardView

@@ -210,7 +210,8 @@ func (s *Fold) turn(e agent.Entry) {
 	if json.Unmarshal(e.Body, &t) != nil || strings.TrimSpace(t.Text) == "" {
 		return
 	}
-	s.add(Message{Key: fmt.Sprintf("say/%03d", e.N), Entry: e.N, Kind: KindSay, Text: t.Text})
+	s.lastHead = e.N
+	s.add(Message{Key: fmt.Sprintf("say/%03d", e.N), Entry: e.N, Kind: KindSay, Text: t.Text, Head: e.Head})
 }
 
 func (s *Fold) question(e agent.Entry) {

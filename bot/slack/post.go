@@ -72,7 +72,7 @@ type pacer struct {
 
 const (
 	paceEvery = time.Second
-	paceBurst = 6 * time.Second // how far a channel may run ahead
+	paceBurst = 15 * time.Second // how far a channel may run ahead; Slack's 429 is obeyed besides
 )
 
 // wait blocks until a post to channel is due.

@@ -37,7 +37,11 @@ func render(m show.Message) (text string, blocks []slackgo.Block) {
 	case show.KindReport:
 		return renderReport(m)
 	}
-	return escape(cut(m.Text, 2900)), richText(m.Key, prose(cut(m.Text, 2900)))
+	blocks = richText(m.Key, prose(cut(m.Text, 2900)))
+	if m.Head != "" {
+		blocks = append(blocks, contextLine(fmt.Sprintf("head `%s` at entry %d", escape(m.Head), m.Entry)))
+	}
+	return escape(cut(m.Text, 2900)), blocks
 }
 
 func richText(id string, elements ...slackgo.RichTextElement) []slackgo.Block {

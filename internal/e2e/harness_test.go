@@ -99,10 +99,27 @@ func newLab(t *testing.T, env ...string) *lab {
 	t.Cleanup(func() {
 		l.kill()
 		if t.Failed() {
-			t.Logf("bot's log:\n%s", l.log())
+			l.dump()
 		}
 	})
 	return l
+}
+
+// dump shows what people saw and what the journals hold.
+func (l *lab) dump() {
+	l.t.Logf("bot's log:\n%s", l.log())
+	for _, m := range l.messages("incidents") {
+		l.t.Logf("%s %s %s: %s", m.TS, m.Thread, m.User, m.Text)
+	}
+	files, err := filepath.Glob(filepath.Join(l.state, "audit", "case_*.jsonl"))
+	if err != nil {
+		l.t.Error(err)
+	}
+	for _, f := range files {
+		sid := strings.TrimSuffix(strings.TrimPrefix(filepath.Base(f), "case_"), ".jsonl")
+		out, _ := l.ghostbot("audit", "show", sid)
+		l.t.Logf("%s:\n%s", sid, out)
+	}
 }
 
 func (l *lab) approver(i int) string {

@@ -135,14 +135,14 @@ func TestRefusedUpstream(t *testing.T) {
 			t.Errorf("edit to %q = %+v, want an error in the window with %q", text, bad, want)
 		}
 	}
-	edited := "tcpdump -i lo -nn -c 4 tcp port " + strings.Split(upstream, ":")[1]
+	edited := "timeout 2 tcpdump -i lo -nn -c 4 tcp port " + strings.Split(upstream, ":")[1]
 	if ok := l.submit(o.ViewID, l.approver(0), map[string]any{"command": edited}); len(ok.Errors) > 0 {
 		t.Fatalf("edit = %+v", ok)
 	}
 	var second message
 	l.until(caseLimit, "the edited card", func() bool {
 		for _, m := range l.thread("incidents", "checkout") {
-			if strings.HasPrefix(m.Text, "Approval needed: tcpdump -i lo -nn -c 4") {
+			if strings.HasPrefix(m.Text, "Approval needed: timeout 2 tcpdump") {
 				second = m
 			}
 		}
