@@ -21,7 +21,8 @@ var (
 	tlsWanted     = regexp.MustCompile(`(?i)plain http request was sent to https|http request to an https server|speaking plain http to an ssl`)
 	gatewayBody   = regexp.MustCompile(`(?i)upstream|no healthy|bad gateway|gateway time|no server is available|proxy error|backend|connection failure|error reaching|origin (is )?unreachable|reading from remote server`)
 	gatewayServer = regexp.MustCompile(`(?i)nginx|openresty|haproxy|envoy|traefik|caddy|varnish|squid|cloudflare|awselb|apache traffic|kong`)
-	// blames are words near which an answer names what it could not reach.
+	// blames are words that make a page with markup one about another server; the
+	// links of any other page are not followed.
 	blames    = regexp.MustCompile(`(?i)upstream|backend|dial|connect|connection|refus|time[d-]? ?out|timeout|unreachable|lookup|no such host|proxy|origin|peer|reset|remote|target|service|server|host|addr|endpoint|dependency|depend|downstream|api|db|database|cache|queue|store|dns|url|node|via|to|from`)
 	attribute = regexp.MustCompile(`(?is)<(a|link|img|script|meta|base)\b[^>]{0,500}>|<!doctype[^>]{0,300}>|xmlns[^\s>]{0,200}`)
 	tags      = regexp.MustCompile(`<[^>]{0,300}>`)
@@ -83,10 +84,11 @@ func addEndpoint(list []symptom.Endpoint, e, self symptom.Endpoint) []symptom.En
 // textEndpoints scans text for endpoints with a port, and for names next to
 // words of resolving.
 func textEndpoints(body string) []symptom.Endpoint {
+	page := strings.Contains(body, "<")
 	body = attribute.ReplaceAllString(body, " ")
 	body = tags.ReplaceAllString(body, " ")
 	body = strings.NewReplacer(`\"`, `"`, `\/`, `/`, "&quot;", `"`, "&#39;", "'", "&gt;", ">", "&lt;", "<", "&#34;", `"`).Replace(body)
-	if !blames.MatchString(body) {
+	if page && !blames.MatchString(body) {
 		return nil
 	}
 	s := symptom.Parse(body)

@@ -259,7 +259,7 @@ func (b *board) apply(p *place, o agent.Observation) {
 			p.note(m, "denied-"+pr.name)
 		}
 		if !usable(o) {
-			p.note(m, "no-"+pr.name)
+			p.note(m, "without-"+pr.name)
 			continue
 		}
 		out := read.Output{Stdout: o.Shell.Output, Stderr: o.Shell.Stderr, Exit: max(exit(o), 0)}
@@ -271,7 +271,7 @@ func (b *board) apply(p *place, o agent.Observation) {
 		}
 		if unsuitable := p.facts["unsuitable"]; len(unsuitable) > 0 {
 			delete(p.facts, "unsuitable")
-			p.note(m, "no-"+pr.name)
+			p.note(m, "without-"+pr.name)
 		}
 		b.say(o.Turn, said)
 		p.settle()

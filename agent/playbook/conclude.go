@@ -17,9 +17,20 @@ var (
 // question is what is asked when no text names a target.
 const question = "I could not find a host, port or URL in this. Which one should I look at? For example: `127.0.0.1:18080`, `https://shop.example.com/cart`, `[::1]:8080`, or `api.example.com at DNS server 10.0.0.53`."
 
+// onlyHere is the question for a symptom that names this machine and nothing on
+// it; "" when there is more to look at.
+func (b *board) onlyHere() string {
+	for _, p := range b.roots() {
+		if !p.has("host-only") || !p.has("loopback") {
+			return ""
+		}
+	}
+	return "That is this machine itself. Which port or service on it should I look at? For example: `127.0.0.1:18080`."
+}
+
 // noTarget asks for a target, and gives up after three times: each answer costs
 // people a look at the thread.
-func (b *board) noTarget() agent.Turn {
+func (b *board) noTarget(question string) agent.Turn {
 	if len(b.view.Words) < 3 && b.asked < 3 && !b.finish && (b.view.TurnsLeft == 0 || b.view.TurnsLeft > 1) {
 		return agent.Turn{Text: question}
 	}

@@ -138,11 +138,16 @@ func (in *investigation) shell(m agent.RunShell) safeexec.Result {
 			}
 			return safeexec.Result{Status: "denied", Classification: safeexec.Risky, Action: "user_denied", Command: m.Command, DenialReason: reason, DecidedBy: by}
 		}
-		if in.run == nil {
-			r := execute(m)
-			r.Classification, r.Action, r.DecidedBy = safeexec.Risky, "user_approved", "U1"
-			return r
+		run := execute
+		if in.run != nil {
+			run = in.run
 		}
+		r := run(m)
+		r.Classification, r.DecidedBy = safeexec.Risky, "U1"
+		if r.Action == "auto_approved" {
+			r.Action = "user_approved"
+		}
+		return r
 	}
 	if in.run != nil {
 		return in.run(m)

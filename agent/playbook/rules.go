@@ -26,6 +26,7 @@ import (
 //	about-KIND         the words of the symptom (package symptom)
 //	sometimes          the words say that it is not always so
 //	decided            a cause at this place is confirmed
+//	without-PROBE      the probe was tried and gave nothing; denied-PROBE: people refused it
 //
 // # The ladder
 //
@@ -117,7 +118,7 @@ var ladder = []step{
 	{"fetch", []string{"web !server", "web !named"}},
 	{"fetch-there", []string{"web server named-there"}},
 	{"connect", []string{"port !web !bare", "unconnected", "port reset !answered", "counted local silent !tried-since"}},
-	{"certificate", []string{"tls connected", "plain reset", "plain empty", "plain needs-tls", "tls about-certificate no-fetch"}},
+	{"certificate", []string{"tls connected", "plain reset", "plain empty", "plain needs-tls", "tls about-certificate without-fetch"}},
 	{"fetch-anyway", []string{"untrusted"}},
 	{"listeners-2", []string{"queue-full", "queue-waiting"}},
 	{"counters-2", []string{"counted tried-since silent"}},
@@ -175,6 +176,10 @@ const (
 	noNameDo   = "Add the record for {name} on {srv} (undo: remove it), or correct the name that clients use. Verify: `dig -p {sport} @{server} {name}` returns an address."
 	unstick    = "Find out what keeps the program on {t} from accepting (threads, a stuck dependency); restart it if it is stuck (this loses what it holds). Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."
 	grow       = "If it is only busy: add instances or raise its backlog and net.core.somaxconn (undo: restore the values)."
+	circle     = "Packets to {host} go round in a routing loop{loop}"
+	circleDo   = "Compare the routes of the two routers that repeat and correct the one that points back (undo: restore it). Verify: `traceroute -n {host}` ends."
+	apart      = "{host} is unreachable: {told}"
+	apartDo    = "Check whether {host} is up and how the last router reaches it. Verify: `ping -c 4 {host}` is answered."
 	full       = "The accept queue of {t} is full ({queue}): the program behind it does not accept connections fast enough, so new ones are dropped and time out"
 )
 
@@ -206,7 +211,7 @@ var rules = []rule{
 			{"refused remote ping-ok", "{host} is up, but nothing accepts connections on port {port}: they are refused", "high", []string{startIt, whyDown}},
 			{"refused", "Nothing accepts connections on {t}: they are refused", "high", []string{startIt, whyDown}},
 			{"unconnected no-listener", "Nothing listens on {t}: connections fail at once", "high", []string{startIt, whyDown}},
-			{"local no-listener no-fetch", "Nothing listens on {t}", "medium", []string{startIt, whyDown}},
+			{"local no-listener without-fetch", "Nothing listens on {t}", "medium", []string{startIt, whyDown}},
 		},
 		refute: []string{"connected", "silent", "unresolved", "no-name", "server-fails", "unreachable", "prohibited"},
 	},
@@ -216,6 +221,8 @@ var rules = []rule{
 			{"prohibited", "A filter rejects connections to {t}: it is reported as administratively prohibited", "high", []string{"Find the rejecting rule (the sender of the ICMP message has it) and allow port {port} for the clients (undo: remove the rule). " + verifyIt}},
 			{"silent listener queue-ok !overflow-rising", "{t} has a listener with room in its queue, yet connection attempts get no answer: packets to port {port} are dropped by a filter on this machine", "high", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the dropping one (undo: add it again). " + verifyIt}},
 			{"silent local no-listener", "Connection attempts to {t} get no answer although a closed port would refuse them: a filter on this machine drops them; besides, nothing listens there", "medium", []string{startIt, "Remove the dropping filter rule for port {port} (undo: add it again). " + verifyIt}},
+			{"unreachable ping-ok port", "{host} answers ping, but connections to port {port} are rejected with an ICMP message: a filter does that", "medium", []string{"Find the rejecting rule and allow port {port} for the clients (undo: remove the rule). " + verifyIt}},
+			{"unreachable local port", "Connections to {t} are rejected with an ICMP message although the address is on this machine: a filter does that", "high", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the rejecting one (undo: add it again). " + verifyIt}},
 			{"silent ping-ok", "{host} answers ping, but connection attempts to port {port} get no answer: a filter drops them on the way or on the host", "medium", []string{"Check the filters between here and {host} for port {port} and allow it (undo: remove the rule). " + verifyIt}},
 			{"stalled big-lost", "Small packets reach {host}, full-sized ones do not and nobody says so: a path MTU black hole", "high", []string{"Allow ICMP fragmentation-needed on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt}},
 		},
@@ -243,15 +250,17 @@ var rules = []rule{
 		name: "path", says: "{host} cannot be reached: no route, host down, or loss on the way",
 		confirm: []reading{
 			{"no-route", "This machine has no route to {host}", "high", []string{"Add or repair the route to {host} (undo: remove it). Verify: `ip route get {ip}` names a device."}},
-			{"ttl-exceeded", "Packets to {host} go round in a routing loop{loop}", "high", []string{"Compare the routes of the two routers that repeat and correct the one that points back (undo: restore it). Verify: `traceroute -n {host}` ends."}},
-			{"path-loop", "Packets to {host} go round in a routing loop{loop}", "high", []string{"Compare the routes of the two routers that repeat and correct the one that points back (undo: restore it). Verify: `traceroute -n {host}` ends."}},
+			{"path-loop ttl-exceeded", circle, "high", []string{circleDo}},
+			{"path-loop", circle, "high", []string{circleDo}},
+			{"ttl-exceeded", circle, "high", []string{circleDo}},
 			{"neighbour-failed", "{next} on this machine's own link does not answer address resolution: {host} is down or not connected", "high", []string{"Check power, link and address of {next}. Verify: `ip neigh show {next}` shows REACHABLE."}},
-			{"unreachable", "{host} is unreachable: {told}", "medium", []string{"Check whether {host} is up and how the last router reaches it. Verify: `ping -c 4 {host}` is answered."}},
+			{"unreachable path-stops !ping-ok !local", apart, "medium", []string{apartDo}},
+			{"unreachable !ping-ok !local", apart, "medium", []string{apartDo}},
 			{"ping-loss", "The path to {host} loses packets ({loss})", "medium", []string{"Measure each hop (`mtr --report`) and replace or relieve the first one that loses and whose loss goes on to the end. Verify: `ping -c 20 {host}` loses nothing."}},
 			{"silent ping-lost", "{host} does not answer at all, neither ping nor port {port}: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
 			{"host-only ping-lost", "{host} does not answer ping: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
 		},
-		refute: []string{"connected", "refused", "ping-ok", "local", "unresolved", "no-name", "server-fails"},
+		refute: []string{"connected", "refused", "ping-ok !unreachable", "route-local", "unresolved", "no-name", "server-fails"},
 	},
 	{
 		name: "reset", says: "Connections to {t} are accepted and then broken off",
@@ -359,14 +368,14 @@ var openings = []struct {
 }{
 	{symptom.Certificate, []opening{{"expired", "tls"}, {"wrong-name", "tls"}, {"untrusted", "tls"}}},
 	{symptom.Name, []opening{{"no-record", "named"}, {"dns-server", "named"}, {"resolver", "named !server"}, {"refused", "!named"}, {"filtered", "!named"}}},
-	{symptom.Error, []opening{{"dependency", "web"}, {"application", "web"}, {"refused", "port"}, {"overload", "port"}, {"path", "host-only"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Error, []opening{{"dependency", "web"}, {"application", "web"}, {"refused", "port"}, {"overload", "port"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 	{symptom.Refused, []opening{{"refused", "port"}, {"filtered", "port"}, {"dependency", "web root"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 	{symptom.Reset, []opening{{"reset", "port"}, {"protocol", "web"}, {"refused", "port"}, {"overload", "port"}}},
 	{symptom.Overload, []opening{{"overload", "port"}, {"hang", "web"}, {"filtered", "port"}}},
 	{symptom.Silent, []opening{{"overload", "port"}, {"filtered", "port"}, {"hang", "web"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 	{symptom.Slow, []opening{{"slow", "web"}, {"overload", "port"}, {"path", "!loopback"}, {"filtered", "port !web"}}},
 	{symptom.Path, []opening{{"path", "!loopback"}, {"filtered", "port"}, {"refused", "port"}}},
-	{symptom.Unknown, []opening{{"refused", "port"}, {"dependency", "web"}, {"overload", "port"}, {"expired", "tls"}, {"path", "host-only"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Unknown, []opening{{"refused", "port"}, {"dependency", "web"}, {"overload", "port"}, {"expired", "tls"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 }
 
 // opening is one rule that a kind of symptom starts with, where needs holds.

@@ -162,6 +162,9 @@ func (p *place) loop() string {
 }
 
 func (p *place) told() string {
+	if h, ok := p.trace.Last(); ok && strings.HasPrefix(h.Mark, "!") {
+		return h.Addr + " reports it"
+	}
 	if p.echo.From != "" {
 		return plainText(p.echo.From, 45) + " reports it"
 	}

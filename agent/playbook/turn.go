@@ -22,7 +22,10 @@ var serves = map[string][]string{
 // there is nothing left to ask, the end.
 func (b *board) next(o Options) agent.Turn {
 	if len(b.roots()) == 0 {
-		return b.noTarget()
+		return b.noTarget(question)
+	}
+	if here := b.onlyHere(); here != "" {
+		return b.noTarget(here)
 	}
 	hyps := b.hypotheses()
 	runs := b.runs(hyps, o)
@@ -80,6 +83,10 @@ func (b *board) update(h hypothesis, end bool) agent.HypothesisUpdate {
 	switch {
 	case h.p.aside != "":
 		u.State, u.Why, u.Evidence = agent.Unverifiable, h.p.aside, nil
+	case h.state != agent.Active && len(u.Evidence) == 0 && !end:
+		u.State = agent.Active // nothing is claimed without evidence
+	case h.state != agent.Active && len(u.Evidence) == 0:
+		u.State, u.Why = agent.Unverifiable, "nothing was seen that decides it"
 	case h.state == agent.Confirmed:
 		u.Why = h.p.text(h.read.cause) + "."
 	case h.state == agent.Refuted:
@@ -114,19 +121,10 @@ func (b *board) deniedIDs(id string) []string {
 // that follow from the symptom alone have none; then everything that was seen
 // at the place stands for them.
 func (p *place) ids(facts []fact) []string {
-	var with []fact
-	for _, f := range facts {
-		if f.id != "" {
-			with = append(with, f)
-		}
-	}
+	with := shown(facts)
 	if len(with) == 0 {
 		for _, fs := range p.facts {
-			for _, f := range fs {
-				if f.id != "" {
-					with = append(with, f)
-				}
-			}
+			with = append(with, shown(fs)...)
 		}
 	}
 	slices.SortStableFunc(with, func(x, y fact) int {
@@ -139,6 +137,18 @@ func (p *place) ids(facts []fact) []string {
 	for _, f := range with {
 		if !slices.Contains(out, f.id) {
 			out = append(out, f.id)
+		}
+	}
+	return out
+}
+
+// shown are the facts that a command's output shows: not those that follow from
+// the symptom, nor those that only say that a command did not run.
+func shown(facts []fact) []fact {
+	var out []fact
+	for _, f := range facts {
+		if f.id != "" && !strings.HasPrefix(f.word, "without-") && !strings.HasPrefix(f.word, "denied-") {
+			out = append(out, f)
 		}
 	}
 	return out

@@ -173,7 +173,7 @@ func (b *board) choose(p *place, name string) (probe, bool) {
 	for i := 0; name != "" && i < len(probes); i++ {
 		pr := probeNamed(name)
 		switch {
-		case p.asked[name] && !p.has("no-"+name):
+		case p.asked[name] && !p.has("without-"+name):
 			return probe{}, false
 		case !p.asked[name] && !b.missing[pr.tool] && b.allowed(p, pr):
 			return pr, true
