@@ -29,7 +29,7 @@
 // # Limits
 //
 // Whatever a brain answers, a case ends: [DefaultMaxTurns] turns unless people
-// extend it, [MaxMoves] moves a turn, [MaxHypotheses] hypotheses, [MaxDenials]
+// extend it, [MaxMoves] moves a turn, [hypothesis.MaxHypotheses] hypotheses, [hypothesis.MaxDenials]
 // denials a hypothesis, [MaxSame] identical calls, [MaxEmpty] empty turns in a
 // row, and a second refused [Complete] in a row is accepted with what is open
 // marked UNVERIFIABLE.
@@ -44,6 +44,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"ghostbot/agent/hypothesis"
 	"ghostbot/safeexec"
 )
 
@@ -74,48 +75,33 @@ type Opened struct {
 	Origin    string            `json:"origin,omitempty"`   // installation and machine
 }
 
-// State of a hypothesis. The zero value is ACTIVE.
-type State string
+// The vocabulary of hypotheses is package hypothesis's; these are its names here.
+type (
+	// State of a hypothesis.
+	State = hypothesis.State
+	// Hypothesis is one falsifiable explanation.
+	Hypothesis = hypothesis.Hypothesis
+	// HypothesisUpdate moves one hypothesis to a state, citing what decided it.
+	HypothesisUpdate = hypothesis.Update
+	// HypothesisEntry is the body of a "hypothesis" entry.
+	HypothesisEntry = hypothesis.Change
+	// DenialEvent is one command that a person (or the clock) refused.
+	DenialEvent = hypothesis.DenialEvent
+	// Conflict is two results that cannot both describe the network.
+	Conflict = hypothesis.Conflict
+)
 
 // States of the design. DENIED_ONCE and DENIED_TWICE are active states that
 // show how many commands for the hypothesis were denied.
 const (
-	Active       State = "ACTIVE"
-	DeniedOnce   State = "DENIED_ONCE"
-	DeniedTwice  State = "DENIED_TWICE"
-	Confirmed    State = "CONFIRMED"
-	Refuted      State = "REFUTED"
-	Contradicted State = "CONTRADICTED"
-	Unverifiable State = "UNVERIFIABLE"
+	Active       = hypothesis.Active
+	DeniedOnce   = hypothesis.DeniedOnce
+	DeniedTwice  = hypothesis.DeniedTwice
+	Confirmed    = hypothesis.Confirmed
+	Refuted      = hypothesis.Refuted
+	Contradicted = hypothesis.Contradicted
+	Unverifiable = hypothesis.Unverifiable
 )
-
-// Hypothesis is one falsifiable explanation.
-type Hypothesis struct {
-	ID               string        `json:"id"`
-	Description      string        `json:"description"`
-	State            State         `json:"state"`
-	DenialCount      int           `json:"denial_count"`
-	CreatedAt        time.Time     `json:"created_at"`
-	ResolvedAt       *time.Time    `json:"resolved_at"`
-	ResolvingAuditID string        `json:"resolving_audit_id,omitempty"`
-	Evidence         []string      `json:"evidence,omitempty"` // audit ids, for and against
-	Why              string        `json:"why,omitempty"`      // one sentence that the evidence carries
-	DenialEvents     []DenialEvent `json:"denial_events"`
-}
-
-// Open reports whether the hypothesis is still to be decided.
-func (h Hypothesis) Open() bool {
-	return h.State == Active || h.State == DeniedOnce || h.State == DeniedTwice || h.State == Contradicted
-}
-
-// DenialEvent is one command that a person (or the clock) refused.
-type DenialEvent struct {
-	Turn    int    `json:"turn"`
-	Command string `json:"command"`
-	Reason  string `json:"denial_reason"`
-	By      string `json:"by,omitempty"`
-	AuditID string `json:"audit_id"`
-}
 
 // Case is the state of one investigation: the session file's fields.
 type Case struct {
@@ -140,15 +126,6 @@ type Case struct {
 	LastN         uint64         `json:"last_n"` // entries folded so far
 	Origin        string         `json:"origin,omitempty"`
 	Opened        Opened         `json:"opened"`
-}
-
-// Conflict is two results that cannot both describe the network.
-type Conflict struct {
-	HypothesisID string   `json:"hypothesis_id"`
-	AuditIDs     []string `json:"conflicting_audit_ids"`
-	HigherSource string   `json:"higher_fidelity_source"`
-	Resolution   State    `json:"resolution"`
-	Description  string   `json:"description"`
 }
 
 // Move is what a brain may ask for: a closed sum, the declared tools are its
@@ -217,14 +194,6 @@ type (
 		Error string `json:"error,omitempty"`
 	}
 )
-
-// HypothesisUpdate moves one hypothesis to a state, citing what decided it.
-type HypothesisUpdate struct {
-	ID       string   `json:"id"`
-	State    State    `json:"state"`
-	Evidence []string `json:"evidence,omitempty"` // audit ids
-	Why      string   `json:"why,omitempty"`
-}
 
 // Cause is one root cause with the evidence that shows it.
 type Cause struct {

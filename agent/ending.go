@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -121,7 +120,7 @@ func (s *Fold) ending(by, why string) Conclusion {
 	c := Conclusion{EndedBy: by}
 	c.Confidence, c.Verdict = "low", "unverified"
 	var found []string
-	for _, h := range s.c.Hypotheses {
+	for _, h := range s.board.Lists().Hypotheses {
 		switch h.State {
 		case Confirmed:
 			c.Confirmed = append(c.Confirmed, h.ID)
@@ -129,7 +128,7 @@ func (s *Fold) ending(by, why string) Conclusion {
 			if h.Why != "" {
 				statement = h.Why
 			}
-			c.Causes = append(c.Causes, Cause{Statement: statement, Evidence: slices.Clone(h.Evidence)})
+			c.Causes = append(c.Causes, Cause{Statement: statement, Evidence: h.Evidence})
 			found = append(found, statement)
 		case Refuted:
 			c.Refuted = append(c.Refuted, h.ID)
@@ -155,7 +154,7 @@ func (s *Fold) ending(by, why string) Conclusion {
 func (s *Fold) contradicted(ids []string) []string {
 	var out []string
 	for _, id := range ids {
-		if h := s.find(id); h != nil && h.State == Contradicted {
+		if h, ok := s.board.Get(id); ok && h.State == Contradicted {
 			out = append(out, id)
 		}
 	}
@@ -194,7 +193,7 @@ func (a *Agent) ask(ctx context.Context, q Question) error {
 
 // settle asks people about a RISKY command whose outcome is unknown, one lease
 // time later, when a former holder cannot be acting any more.
-func (a *Agent) settle(ctx context.Context, r *command) error {
+func (a *Agent) settle(ctx context.Context, r *Command) error {
 	p := r.Proposal
 	id := unknownQuestion(p.AuditID)
 	if ans, ok := a.s.answered[id]; ok { // again; everything else settled it
@@ -235,7 +234,7 @@ func (a *Agent) again(ctx context.Context, p safeexec.Proposal, by string) error
 	if err := a.sync(ctx); err != nil {
 		return err
 	}
-	if a.s.byID[p.AuditID].ReplacedBy == "" {
+	if a.s.cmds.Get(p.AuditID).ReplacedBy == "" {
 		return fmt.Errorf("repeat of %s: %w", p.AuditID, ErrNoOutcome)
 	}
 	return nil

@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ghostbot/agent/commands"
 	"ghostbot/safeexec"
 
 	"github.com/google/go-cmp/cmp"
@@ -269,7 +270,7 @@ func TestRepeatedCall(t *testing.T) {
 	}{
 		{"same answer", func() string { return "same" }, nothing, 2},
 		{"new answers", func() string { count++; return fmt.Sprint(count) }, nothing, MaxSame},
-		{"an instruction in between", func() string { return "same" }, words, 6},
+		{"an instruction in between", func() string { return "same" }, spoken, 6},
 		{"a change in between", func() string { return "same" }, change, 6},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
@@ -288,7 +289,7 @@ func TestRepeatedCall(t *testing.T) {
 				switch {
 				case v.Case.TurnCount == 6:
 					return Turn{Moves: []Move{Complete{}}}, nil
-				case tc.between == words:
+				case tc.between == spoken:
 					w.inbox = append(w.inbox, Instruction{By: "U1", Text: "again"})
 				case tc.between == change:
 					turn = run("ss -ltn", fmt.Sprintf("systemctl restart unit%d", v.Case.TurnCount))
@@ -317,7 +318,7 @@ type between int
 
 const (
 	nothing between = iota
-	words
+	spoken
 	change
 )
 
@@ -357,9 +358,9 @@ func TestOutcomeUnknown(t *testing.T) {
 		begun     int
 		last      string // of the observation
 	}{
-		{"leave it", "skip", 1, unknownOutcome},
+		{"leave it", "skip", 1, commands.UnknownOutcome},
 		{"run again", "again", 2, ""},
-		{"silence", "", 1, unknownOutcome},
+		{"silence", "", 1, commands.UnknownOutcome},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -3,6 +3,9 @@ package agent
 import (
 	"encoding/json"
 	"errors"
+
+	"ghostbot/agent/hypothesis"
+	"ghostbot/agent/words"
 )
 
 // Kinds of the case journal that this package reads or writes.
@@ -36,26 +39,22 @@ type MoveEntry struct {
 	Refused string          `json:"refused,omitempty"` // credential_in_arguments, argument_too_long
 }
 
-// HypothesisEntry is the body of a "hypothesis" entry. Part counts the changes
-// that one move asked for, so that a resumed case does none of them twice.
-type HypothesisEntry struct {
-	Turn        int      `json:"turn"`
-	Index       int      `json:"index"`
-	Part        int      `json:"part"`
-	Op          string   `json:"op"` // add, update, remove; close: the agent gave it up because the brain ended
-	ID          string   `json:"id"`
-	Description string   `json:"description,omitempty"`
-	State       State    `json:"state,omitempty"` // update and close
-	Evidence    []string `json:"evidence,omitempty"`
-	Why         string   `json:"why,omitempty"`
-}
-
 // ObservedEntry is the body of an "observed" entry: the result of a move that
 // the gate does not journal. Data is a JSON object with a "status".
 type ObservedEntry struct {
 	Turn  int             `json:"turn"`
 	Index int             `json:"index"`
 	Data  json.RawMessage `json:"data"`
+}
+
+// Change is what [ManageHypotheses] came to, the Data of its observation.
+type Change struct {
+	Status  string               `json:"status"` // ok; error when nothing was applied and something was refused
+	Active  []string             `json:"active_hypothesis_ids"`
+	Added   []string             `json:"added"`
+	Updated []string             `json:"updated"`
+	Removed []string             `json:"removed"`
+	Errors  []hypothesis.Refusal `json:"errors,omitempty"` // nothing of these is stored
 }
 
 // AnswerEntry is the body of an "answer" entry.
@@ -73,10 +72,10 @@ type BudgetEntry struct {
 
 // Codes of observations that the agent itself makes.
 const (
-	ErrorUnknownTool    = "unknown_tool"            // the brain named a tool that nobody declared
-	ErrorArguments      = "invalid_arguments"       // the tool exists, its arguments do not decode
-	ErrorCredential     = "credential_in_arguments" // redaction would change an acting argument
-	ErrorTooLong        = "argument_too_long"
+	ErrorUnknownTool    = "unknown_tool"      // the brain named a tool that nobody declared
+	ErrorArguments      = "invalid_arguments" // the tool exists, its arguments do not decode
+	ErrorCredential     = words.Credential    // redaction would change an acting argument
+	ErrorTooLong        = words.TooLong
 	ErrorTooManyMoves   = "too_many_moves"
 	ErrorRepeated       = "repeated_call"
 	ErrorHypothesesOpen = "hypotheses_open"
@@ -97,6 +96,7 @@ var (
 // StopError is a cancel cause that names who stopped the case.
 type StopError struct{ By string }
 
+// Error says that the case was stopped, and by whom.
 func (e *StopError) Error() string { return ErrStopped.Error() + " by " + e.By }
 
 // Is reports a StopError as [ErrStopped].

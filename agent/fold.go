@@ -8,6 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/agent/commands"
+	"ghostbot/agent/hypothesis"
 	"ghostbot/orchestrator"
 	"ghostbot/safeexec"
 )
@@ -32,7 +34,7 @@ type Fold struct {
 	moves map[place]Move
 	held  map[place]string // moves that are refused before dispatch, with the code
 	count []int            // moves of each turn, count[0] is turn 1's
-	parts map[[3]int]bool  // hypothesis changes by turn, index and part
+	board hypothesis.Board
 	words []string
 	told  []Instruction
 	obs   []Observation
@@ -41,8 +43,7 @@ type Fold struct {
 	begun map[place]bool           // places with a proposal
 	meta  map[place]map[string]any // for a move whose observation is still to come
 
-	recs     []*command
-	byID     map[string]*command
+	cmds     commands.Ledger
 	tasks    []*orchestrator.Task
 	taskID   map[string]int
 	evidence map[string]bool // audit ids of outcomes; true: it shows something about the network
@@ -59,21 +60,8 @@ type Fold struct {
 	empties  int                  // empty turns in a row
 }
 
-// command is one command as the shell journal tells it.
-type command struct {
-	safeexec.Record
-	n         uint64
-	decidedID string
-	outcomeID string
-}
-
-// Command is what [Fold.Commands] tells about one command: the record and the
-// citations of its decision and outcome.
-type Command struct {
-	safeexec.Record
-	DecidedID string // "" while nobody decided
-	OutcomeID string
-}
+// Command is one command of a case, with its citations.
+type Command = commands.Command
 
 // NewFold returns the fold of case sid before its first entry.
 func NewFold(sid string) *Fold {
@@ -83,10 +71,10 @@ func NewFold(sid string) *Fold {
 }
 
 func (s *Fold) init(sid string) {
-	s.c = Case{SessionID: sid, MaxTurns: DefaultMaxTurns, Denials: map[string]int{}, Consecutive: map[string]int{}}
-	s.moves, s.held, s.parts = map[place]Move{}, map[place]string{}, map[[3]int]bool{}
+	s.c = Case{SessionID: sid, MaxTurns: DefaultMaxTurns}
+	s.moves, s.held = map[place]Move{}, map[place]string{}
 	s.at, s.begun, s.meta = map[place]int{}, map[place]bool{}, map[place]map[string]any{}
-	s.byID, s.taskID = map[string]*command{}, map[string]int{}
+	s.taskID = map[string]int{}
 	s.evidence, s.env = map[string]bool{}, map[string]string{}
 	s.asked, s.answered, s.askID = map[string]Question{}, map[string]Answer{}, map[string][2]string{}
 }
@@ -166,27 +154,6 @@ func (s *Fold) applyCase(e Entry) (known, ok bool) {
 	return false, false
 }
 
-func (s *Fold) applyShell(e Entry) (known, ok bool) {
-	switch e.Kind {
-	case "proposed":
-		ok = with(e, s.proposed)
-	case "decided":
-		ok = with(e, s.decided)
-	case "intent":
-		ok = with(e, s.intent)
-	case "started":
-		ok = with(e, s.started)
-	case "outcome":
-		ok = with(e, s.outcome)
-	default:
-		return false, false
-	}
-	if !ok {
-		s.unreadable(e)
-	}
-	return true, ok
-}
-
 // with decodes the body for f; false when it does not decode or f refuses it.
 func with[T any](e Entry, f func(Entry, T) bool) bool {
 	var body T
@@ -252,7 +219,7 @@ func (s *Fold) observed(e Entry, o ObservedEntry) bool {
 	case head.Status == string(orchestrator.Completed):
 		s.evidence[e.ID] = true
 		s.env[e.ID] = "capture"
-		s.success(hypothesisOf(m))
+		s.board.Success(hypothesisOf(m))
 		s.news = e.N
 	case head.Error == ErrorHypothesesOpen:
 		s.pressed++
@@ -353,28 +320,12 @@ func (s *Fold) Case() Case {
 		s.init("")
 	}
 	c := s.c
-	c.Hypotheses = make([]Hypothesis, len(s.c.Hypotheses))
-	for i, h := range s.c.Hypotheses {
-		c.Hypotheses[i] = h.clone()
-	}
-	c.Denials, c.Consecutive = maps.Clone(s.c.Denials), maps.Clone(s.c.Consecutive)
-	c.ActiveIDs = append([]string{}, s.c.ActiveIDs...)
+	l := s.board.Lists()
+	c.Hypotheses, c.ActiveIDs, c.Conflicts, c.Denials, c.Consecutive = l.Hypotheses, l.Active, l.Conflicts, l.Denials, l.Consecutive
 	c.ActiveTasks = append([]string{}, s.c.ActiveTasks...)
-	c.Conflicts = make([]Conflict, len(s.c.Conflicts))
-	for i, k := range s.c.Conflicts {
-		k.AuditIDs = slices.Clone(k.AuditIDs)
-		c.Conflicts[i] = k
-	}
 	c.ResumedFrom, c.RCAReportPath = copied(s.c.ResumedFrom), copied(s.c.RCAReportPath)
 	c.Conclusion = copied(s.c.Conclusion)
 	return c
-}
-
-func (h Hypothesis) clone() Hypothesis {
-	h.ResolvedAt = copied(h.ResolvedAt)
-	h.Evidence = slices.Clone(h.Evidence)
-	h.DenialEvents = append([]DenialEvent{}, h.DenialEvents...)
-	return h
 }
 
 func copied[T any](p *T) *T {
@@ -401,13 +352,7 @@ func (s *Fold) View(now time.Time) View {
 }
 
 // Commands returns every command of the case in the order of their proposals.
-func (s *Fold) Commands() []Command {
-	out := make([]Command, 0, len(s.recs))
-	for _, r := range s.recs {
-		out = append(out, Command{Record: r.Record, DecidedID: r.decidedID, OutcomeID: r.outcomeID})
-	}
-	return out
-}
+func (s *Fold) Commands() []Command { return s.cmds.All() }
 
 // Tasks returns the captures of the case, each in its latest state.
 func (s *Fold) Tasks() []orchestrator.Task {
@@ -439,11 +384,6 @@ func (s *Fold) Questions() []Asked {
 	return out
 }
 
-// Shows reports whether audit id is the outcome of a command that ran (or of a
-// capture that was analysed), so that a statement may rest on it. A denied or
-// forbidden command shows nothing about the network.
-func (s *Fold) Shows(id string) bool { return s.evidence[id] }
-
 // next returns the first move of the last turn that nothing came of yet.
 func (s *Fold) next() (p place, ok bool) {
 	n := s.c.TurnCount
@@ -464,49 +404,6 @@ func (s *Fold) next() (p place, ok bool) {
 func (s *Fold) textOnly() bool {
 	n := s.c.TurnCount
 	return n > 0 && s.count[n-1] == 0 && s.empties == 0 && s.spoke < s.turnN
-}
-
-// openIDs lists the active hypotheses that are in none of the lists.
-func (s *Fold) openIDs(except ...[]string) []string {
-	var out []string
-	for _, id := range s.c.ActiveIDs {
-		if !slices.Contains(slices.Concat(except...), id) {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
-// find returns the hypothesis with this id, or nil.
-func (s *Fold) find(id string) *Hypothesis {
-	for i := range s.c.Hypotheses {
-		if s.c.Hypotheses[i].ID == id {
-			return &s.c.Hypotheses[i]
-		}
-	}
-	return nil
-}
-
-func (s *Fold) active(id string) bool { return slices.Contains(s.c.ActiveIDs, id) }
-
-func (s *Fold) deactivate(id string) {
-	s.c.ActiveIDs = slices.DeleteFunc(s.c.ActiveIDs, func(a string) bool { return a == id })
-}
-
-func (s *Fold) activate(id string) {
-	if !s.active(id) {
-		s.c.ActiveIDs = append(s.c.ActiveIDs, id)
-	}
-}
-
-// join appends ids to have, each once.
-func join(have []string, ids ...string) []string {
-	for _, id := range ids {
-		if id = strings.TrimSpace(id); id != "" && !slices.Contains(have, id) {
-			have = append(have, id)
-		}
-	}
-	return have
 }
 
 // cutLast cuts s around the last sep.

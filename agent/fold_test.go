@@ -7,13 +7,15 @@ import (
 	"slices"
 	"testing"
 
+	"ghostbot/agent/commands"
+	"ghostbot/agent/hypothesis"
 	"ghostbot/orchestrator"
 	"ghostbot/safeexec"
 
 	"github.com/google/go-cmp/cmp"
 )
 
-var unexported = cmp.AllowUnexported(Fold{}, place{}, command{})
+var unexported = cmp.AllowUnexported(Fold{}, place{}, hypothesis.Board{}, commands.Ledger{}, Command{})
 
 // A fold is pure: entry by entry, all at once, in any order, twice the same.
 func TestFoldIsPure(t *testing.T) {
@@ -203,7 +205,7 @@ func TestAfterTheThirdDenial(t *testing.T) {
 		{HypothesisEntry{Op: "add", ID: "H2", Description: "other"}, ""},
 	} {
 		got := ""
-		if bad := f.check(tc.c); bad != nil {
+		if bad := f.board.Check(tc.c, f); bad != nil {
 			got = bad.Error
 		}
 		if got != tc.want {
@@ -236,13 +238,13 @@ func TestContradiction(t *testing.T) {
 	}
 }
 
-func TestHighestSource(t *testing.T) {
+func TestSource(t *testing.T) {
 	f := NewFold(testSID)
 	f.env = map[string]string{"l": "local", "a": "azure", "c": "capture"}
 	for want, ids := range map[string][]string{
 		"packet capture (tier 1)": {"l", "a", "c"}, "platform API (tier 2)": {"a", "l"}, "local probe (tier 4)": {"l", "x"}, "": {"x"},
 	} {
-		if got := f.highest(ids); got != want {
+		if got := f.Source(ids); got != want {
 			t.Errorf("%v: %q, want %q", ids, got, want)
 		}
 	}
@@ -257,7 +259,7 @@ func TestEvidenceIsWhatRan(t *testing.T) {
 		{safeexec.Result{Status: "completed", ExitCode: intp(7)}, true},
 		{safeexec.Result{Status: "completed", ExitCode: intp(127)}, false},
 		{safeexec.Result{Status: "error", Error: "timeout"}, true},
-		{safeexec.Result{Status: "error", Error: unknownOutcome}, false},
+		{safeexec.Result{Status: "error", Error: commands.UnknownOutcome}, false},
 		{safeexec.Result{Status: "error", Error: "superseded"}, false},
 		{safeexec.Result{Status: "denied", Action: "user_denied"}, false},
 	} {
@@ -285,7 +287,7 @@ func TestLateOutcome(t *testing.T) {
 	w := seedCase(t, nil)
 	w.put("case", KindTurn, TurnEntry{Turn: 2, Moves: []MoveEntry{{Tool: ToolShell, Args: json.RawMessage(`{"command":"c"}`)}}})
 	p := w.put("shell", "proposed", safeexec.Proposal{Display: "c", Turn: 2})
-	for _, r := range []safeexec.Result{{Status: "error", Error: unknownOutcome}, {Status: "completed", Output: "late"}, {Status: "completed", Output: "too late"}} {
+	for _, r := range []safeexec.Result{{Status: "error", Error: commands.UnknownOutcome}, {Status: "completed", Output: "late"}, {Status: "completed", Output: "too late"}} {
 		r.AuditID = p.ID
 		w.put("shell", "outcome", r)
 	}
@@ -334,7 +336,7 @@ func TestCaptureThatSucceeded(t *testing.T) {
 	w.put("case", KindTurn, TurnEntry{Turn: 3, Moves: []MoveEntry{{Tool: ToolCheck, Args: json.RawMessage(`{"task_id":"ghost_a","hypothesis_id":"H1"}`)}}})
 	e := w.put("case", KindObserved, ObservedEntry{Turn: 3, Data: json.RawMessage(`{"status":"task_completed"}`)})
 	f := FoldAll(testSID, w.entries)
-	if !f.Shows(e.ID) || f.Case().Hypotheses[0].State != Active || f.highest([]string{e.ID}) != "packet capture (tier 1)" {
+	if !f.Shows(e.ID) || f.Case().Hypotheses[0].State != Active || f.Source([]string{e.ID}) != "packet capture (tier 1)" {
 		t.Errorf("shows %v, %+v", f.Shows(e.ID), f.Case().Hypotheses[0])
 	}
 }
@@ -395,7 +397,7 @@ func TestUnreadableShellEntries(t *testing.T) {
 		t.Fatalf("%+v", cs)
 	}
 	c := cs[1]
-	if c.Decided.Decision != "DENIED" || !c.Intent || c.Result.Error != unknownOutcome || f.Case().Denials["H1"] != 0 {
+	if c.Decided.Decision != "DENIED" || !c.Intent || c.Result.Error != commands.UnknownOutcome || f.Case().Denials["H1"] != 0 {
 		t.Errorf("%+v %+v, denials %v", c.Decided, c.Result, f.Case().Denials)
 	}
 	if _, malformed := f.Skipped(); malformed != 6 {
@@ -448,7 +450,7 @@ func FuzzFold(f *testing.F) {
 			a.lost()
 			a.SoFar()
 			for _, id := range v.Case.ActiveIDs {
-				if a.find(id) == nil {
+				if _, ok := a.board.Get(id); !ok {
 					t.Fatalf("active id %q has no hypothesis", id)
 				}
 			}

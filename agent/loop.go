@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"time"
 
+	"ghostbot/agent/words"
 	"ghostbot/orchestrator"
 	"ghostbot/safeexec"
 )
@@ -136,7 +137,7 @@ func (a *Agent) begin(ctx context.Context) error {
 			return err
 		}
 	}
-	for _, r := range a.s.unfinished() {
+	for _, r := range a.s.cmds.Unfinished() {
 		if r.Result != nil { // finished by the call for an earlier link
 			continue
 		}
@@ -229,7 +230,7 @@ func (a *Agent) turn(ctx context.Context) error {
 	}
 	if err != nil {
 		a.o.Log.Error("brain", "session_id", a.o.SessionID, "turn", a.s.c.TurnCount+1, "err", err)
-		return a.conclude(ctx, a.s.ending("brain_error", "The brain gave up: "+clip(a.o.Redact(err.Error()), 500)))
+		return a.conclude(ctx, a.s.ending("brain_error", "The brain gave up: "+words.Clip(a.o.Redact(err.Error()), 500)))
 	}
 	e, err := journalTurn(a.s.c.TurnCount+1, t, a.o.Redact)
 	if err != nil {
@@ -327,7 +328,7 @@ func (a *Agent) unknown(ctx context.Context, p place, m Unknown) error {
 	case m.Error != "":
 		return a.refuse(ctx, p, ErrorArguments, m.Error)
 	}
-	return a.refuse(ctx, p, ErrorUnknownTool, "there is no tool "+clip(m.Tool, 100))
+	return a.refuse(ctx, p, ErrorUnknownTool, "there is no tool "+words.Clip(m.Tool, 100))
 }
 
 // refusal is the Data of a move that was not done.
@@ -349,60 +350,6 @@ func (a *Agent) observe(ctx context.Context, p place, data any) error {
 		return fmt.Errorf("encode observation: %w", err)
 	}
 	return a.append(ctx, KindObserved, ObservedEntry{Turn: p.turn, Index: p.index, Data: raw})
-}
-
-// manage applies the changes of a move that may be stored, one entry each, and
-// tells the brain about all of them.
-func (a *Agent) manage(ctx context.Context, p place, m ManageHypotheses) error {
-	out := Change{Status: "ok", Added: []string{}, Updated: []string{}, Removed: []string{}}
-	for _, c := range m.changes(p) {
-		if !a.s.parts[[3]int{p.turn, p.index, c.Part}] {
-			if bad := a.s.check(c); bad != nil {
-				out.Errors = append(out.Errors, *bad)
-				continue
-			}
-			if err := a.append(ctx, KindHypothesis, c); err != nil {
-				return err
-			}
-		}
-		switch c.Op {
-		case "add":
-			out.Added = append(out.Added, c.ID)
-		case "update":
-			out.Updated = append(out.Updated, c.ID)
-		case "remove":
-			out.Removed = append(out.Removed, c.ID)
-		}
-	}
-	if len(out.Errors) > 0 && len(out.Added)+len(out.Updated)+len(out.Removed) == 0 {
-		out.Status = "error"
-	}
-	out.Active = append([]string{}, a.s.c.ActiveIDs...)
-	return a.observe(ctx, p, out)
-}
-
-// complete ends the case, unless hypotheses are open that the brain does not
-// give up. The second such attempt in a row is accepted: no brain can hang a
-// case by not deciding.
-func (a *Agent) complete(ctx context.Context, p place, m Complete) error {
-	open := a.s.openIDs(m.Unverifiable, a.s.contradicted(m.Contradicted))
-	if len(open) > 0 && a.s.pressed == 0 {
-		return a.observe(ctx, p, refusal{
-			Status: "error", Error: ErrorHypothesesOpen, IDs: open,
-			Detail:      "these hypotheses are not decided",
-			Instruction: "Decide each with manage_hypotheses, citing evidence, or list it in unverifiable_hypotheses. The next complete_investigation marks what is still open UNVERIFIABLE.",
-		})
-	}
-	for i, id := range a.s.openIDs(a.s.contradicted(m.Contradicted)) {
-		c := HypothesisEntry{Turn: p.turn, Index: p.index, Part: i, Op: "close", ID: id, State: Unverifiable, Why: "not decided when the investigation ended"}
-		for a.s.parts[[3]int{c.Turn, c.Index, c.Part}] {
-			c.Part++
-		}
-		if err := a.append(ctx, KindHypothesis, c); err != nil {
-			return err
-		}
-	}
-	return a.conclude(ctx, Conclusion{Complete: m, EndedBy: "brain"})
 }
 
 // conclude writes the last entry of the case.

@@ -6,7 +6,8 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"unicode/utf8"
+
+	"ghostbot/agent/words"
 )
 
 // Names of the tools, as the design declares them to a model. manage_hypotheses
@@ -31,21 +32,6 @@ func Tools() []string {
 // MaxMoves is how many moves of one turn are dispatched. The rest becomes one
 // refused move: a brain that wants more than this at once has lost its way.
 const MaxMoves = 16
-
-// Longest texts that the case journal takes from a brain, in bytes. Longer words
-// are cut with an ellipsis; longer acting arguments refuse the move.
-const (
-	MaxWords    = 16 << 10 // of a turn, or of a summary
-	MaxText     = 4 << 10  // every other text
-	MaxArgument = 8 << 10  // command, target and the like
-)
-
-// Limits of one move in the journal. A move beyond them is refused as a whole:
-// half of a list is not what the brain decided.
-const (
-	MaxList = 100      // elements of one list
-	MaxMove = 64 << 10 // bytes of its arguments
-)
 
 // ParseMove turns a tool call into a move. It is strict: an argument that the
 // tool does not have, or a wrong type, gives [Unknown] with an error, because an
@@ -132,23 +118,20 @@ func hypothesisOf(m Move) string {
 	return ""
 }
 
-// acting are the arguments that reach a command line or the cloud. Redaction
-// must not change them: what runs is what was journaled and shown.
-var acting = map[string]bool{
-	"command": true, "target": true, "resource_group": true, "storage_account": true,
-	"storage_auth_mode": true, "task_id": true,
-}
-
-// scrubber prepares a brain's words for the journal.
-type scrubber struct {
-	redact  func(string) string
-	refused string
+// rules name the arguments that reach a command line or the cloud, and those
+// that may be long.
+var rules = words.Rules{
+	Acting: map[string]bool{
+		"command": true, "target": true, "resource_group": true, "storage_account": true,
+		"storage_auth_mode": true, "task_id": true,
+	},
+	Long: map[string]bool{"root_cause_summary": true},
 }
 
 // journalTurn is the entry of turn n: at most MaxMoves moves, everything
 // redacted and cut to size.
 func journalTurn(n int, t Turn, redact func(string) string) (TurnEntry, error) {
-	e := TurnEntry{Turn: n, Text: clip(redact(clip(t.Text, MaxWords)), MaxWords), Moves: []MoveEntry{}}
+	e := TurnEntry{Turn: n, Text: words.Clip(redact(words.Clip(t.Text, words.MaxLong)), words.MaxLong), Moves: []MoveEntry{}}
 	for i, m := range t.Moves {
 		if i == MaxMoves {
 			m = Unknown{Tool: ErrorTooManyMoves, Error: fmt.Sprintf("%d moves in one turn; %d are done", len(t.Moves), MaxMoves)}
@@ -174,70 +157,8 @@ func journalMove(m Move, redact func(string) string) (MoveEntry, error) {
 	if err != nil {
 		return MoveEntry{}, err
 	}
-	var tree any
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	if err := d.Decode(&tree); err != nil {
-		return MoveEntry{}, err
-	}
-	s := scrubber{redact: redact}
-	args, err := json.Marshal(s.walk("", tree))
-	if len(args) > MaxMove {
-		args, s.refused = json.RawMessage("{}"), ErrorTooLong
-	}
-	return MoveEntry{Tool: tool, Args: args, Refused: s.refused}, err
-}
-
-func (s *scrubber) walk(key string, v any) any {
-	switch v := v.(type) {
-	case string:
-		return s.text(key, v)
-	case []any:
-		if len(v) > MaxList {
-			v, s.refused = v[:MaxList], ErrorTooLong
-		}
-		for i := range v {
-			v[i] = s.walk(key, v[i])
-		}
-	case map[string]any:
-		for k := range v {
-			v[k] = s.walk(k, v[k])
-		}
-	}
-	return v
-}
-
-func (s *scrubber) text(key, v string) string {
-	limit := MaxText
-	if key == "root_cause_summary" {
-		limit = MaxWords
-	}
-	if acting[key] {
-		limit = MaxArgument
-		if len(v) > limit && s.refused == "" {
-			s.refused = ErrorTooLong
-		}
-	}
-	out := clip(s.redact(clip(v, limit)), limit)
-	if acting[key] && out != v && s.refused == "" {
-		s.refused = ErrorCredential
-	}
-	return out
-}
-
-// clip cuts s to at most n bytes, an ellipsis included, between two characters.
-func clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	s = s[:n-len("…")]
-	for len(s) > 0 {
-		if r, size := utf8.DecodeLastRuneInString(s); r != utf8.RuneError || size > 1 {
-			break
-		}
-		s = s[:len(s)-1]
-	}
-	return s + "…"
+	args, refused, err := words.Scrub(raw, rules, redact)
+	return MoveEntry{Tool: tool, Args: args, Refused: refused}, err
 }
 
 // sameCall is equal for two moves that ask the world the same question. Moves

@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"ghostbot/agent/hypothesis"
+	"ghostbot/agent/words"
 	"ghostbot/orchestrator"
 	"ghostbot/safeexec"
 
@@ -75,9 +77,9 @@ func TestMovesThatAreNotDeclared(t *testing.T) {
 		{ParseMove(ToolShell, nil), "empty_command"},
 		{RunShell{}, "empty_command"},
 		{RunShell{Command: "curl -u admin:hunter2 http://192.0.2.1"}, ErrorCredential},
-		{RunShell{Command: strings.Repeat("a", MaxArgument+1)}, ErrorTooLong},
-		{ManageHypotheses{Remove: make([]string, MaxList+1)}, ErrorTooLong},
-		{Complete{Gaps: slices.Repeat([]string{strings.Repeat("g", MaxText)}, 50)}, ErrorTooLong},
+		{RunShell{Command: strings.Repeat("a", words.MaxArgument+1)}, ErrorTooLong},
+		{ManageHypotheses{Remove: make([]string, words.MaxList+1)}, ErrorTooLong},
+		{Complete{Gaps: slices.Repeat([]string{strings.Repeat("g", words.MaxText)}, 50)}, ErrorTooLong},
 		{CheckTask{TaskID: "ghost_hunter2"}, ErrorCredential},
 		{CheckTask{}, orchestrator.MissingParameter},
 		{CaptureTraffic{Target: "vm1", ResourceGroup: "rg", StorageAccount: "store1", Duration: 301}, orchestrator.InvalidParameter},
@@ -123,7 +125,7 @@ func TestTooManyMoves(t *testing.T) {
 }
 
 func TestWordsAreRedactedAndCut(t *testing.T) {
-	long := strings.Repeat("é", MaxWords)
+	long := strings.Repeat("é", words.MaxLong)
 	w := simple(t, Turn{Text: "the password is hunter2 " + long, Moves: []Move{
 		RunShell{Command: "ls", Reasoning: "hunter2"},
 		ManageHypotheses{Add: []Hypothesis{{ID: "H1", Description: "hunter2 leaked"}}},
@@ -134,23 +136,9 @@ func TestWordsAreRedactedAndCut(t *testing.T) {
 			t.Errorf("entry %d (%s) has the credential", e.N, e.Kind)
 		}
 	}
-	words := f.View(testStart).Words
-	if len(words) != 1 || len(words[0]) > MaxWords || !strings.HasSuffix(words[0], "…") {
-		t.Errorf("%d words, %d bytes", len(words), len(words[0]))
-	}
-}
-
-func TestClip(t *testing.T) {
-	for _, tc := range []struct {
-		in   string
-		n    int
-		want string
-	}{
-		{"abc", 3, "abc"}, {"abcd", 4, "abcd"}, {"abcde", 4, "a…"}, {"aéé", 4, "a…"}, {"ééé", 5, "é…"}, {"\xff\xff\xff\xff\xff", 4, "…"},
-	} {
-		if got := clip(tc.in, tc.n); got != tc.want {
-			t.Errorf("clip(%q, %d) = %q, want %q", tc.in, tc.n, got, tc.want)
-		}
+	said := f.View(testStart).Words
+	if len(said) != 1 || len(said[0]) > words.MaxLong || !strings.HasSuffix(said[0], "…") {
+		t.Errorf("%d words, %d bytes", len(said), len(said[0]))
 	}
 }
 
@@ -216,11 +204,11 @@ func TestChangesThatAreRefused(t *testing.T) {
 
 func TestTooManyHypotheses(t *testing.T) {
 	var m ManageHypotheses
-	for i := range MaxHypotheses + 3 {
+	for i := range hypothesis.MaxHypotheses + 3 {
 		m.Add = append(m.Add, Hypothesis{ID: fmt.Sprintf("H%d", i), Description: "d"})
 	}
 	_, f := simple(t, Turn{Moves: []Move{m}}, Turn{Moves: []Move{Complete{}}}, Turn{Moves: []Move{Complete{}}}).investigate()
-	if got := len(f.Case().Hypotheses); got != MaxHypotheses {
+	if got := len(f.Case().Hypotheses); got != hypothesis.MaxHypotheses {
 		t.Errorf("%d hypotheses", got)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ghostbot/agent/commands"
 	"ghostbot/orchestrator"
 	"ghostbot/safeexec"
 )
@@ -153,7 +154,7 @@ func (w *world) replace(ctx context.Context, p safeexec.Proposal, r safeexec.Req
 func (w *world) Continue(ctx context.Context, r safeexec.Record) (safeexec.Result, error) {
 	p := r.Proposal
 	superseded := safeexec.Result{Status: "error", Action: "user_modified", Error: "superseded"}
-	unknown := safeexec.Result{Status: "error", Action: "auto_approved", Error: unknownOutcome}
+	unknown := safeexec.Result{Status: "error", Action: "auto_approved", Error: commands.UnknownOutcome}
 	switch {
 	case r.Result != nil:
 		return *r.Result, nil
