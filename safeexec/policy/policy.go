@@ -17,6 +17,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"strings"
 
 	"ghostbot/safeexec/policy/azure"
@@ -180,3 +181,16 @@ func (p *Policy) ClassifyArgv(argv []string) Verdict {
 // are escaped visibly, and two different lists never look alike. A list of
 // printable ASCII comes back unchanged through Classify.
 func Quote(argv []string) string { return shellwords.Quote(argv) }
+
+// ToolDoc describes, for the manual, what a program may do without a person.
+type ToolDoc = tools.Doc
+
+// Describe returns what is SAFE, program by program, for a reference page. The
+// last entry is az, whose policy is the command tree of azure-cli.
+func (p *Policy) Describe() []ToolDoc {
+	reads, all := p.az.Count()
+	return append(p.table.Describe(), ToolDoc{
+		Name: "az",
+		Safe: fmt.Sprintf("%d of %d known commands, those that only read, with options that select or shape", reads, all),
+	})
+}

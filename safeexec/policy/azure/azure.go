@@ -58,6 +58,16 @@ func Load() (*Policy, error) {
 // Source returns the text of all tables; a policy's version is a digest over it.
 func Source() string { return commandsText + optionsText }
 
+// Count returns how many commands of the tree are reads, and how many there are.
+func (p *Policy) Count() (reads, all int) {
+	for _, c := range p.tree {
+		if c.effect == Read {
+			reads++
+		}
+	}
+	return reads, len(p.tree)
+}
+
 // Check returns nil when argv, which begins with "az", is a read.
 func (p *Policy) Check(argv []string) *Problem {
 	if len(argv) < 2 {

@@ -59,11 +59,49 @@ var credentials = []string{
 var public = []string{"**/*.pub", "**/.ssh/known_hosts*", "**/.ssh/config", "**/.ssh/authorized_keys*", "**/.env.example", "**/.env.sample",
 	"**/.env.template", "**/.env.dist", "/etc/ssh/ssh_host_*_key.pub"}
 
+// elem is one element of a pattern; a glob with a single star is compared by
+// its two ends.
+type elem struct {
+	text           string
+	glob, single   bool
+	before, behind string
+}
+
+func newElem(s string) elem {
+	e := elem{text: s, glob: isGlob(s)}
+	if e.glob && strings.Count(s, "*") == 1 && !strings.ContainsAny(s, "?[") {
+		e.single = true
+		e.before, e.behind, _ = strings.Cut(s, "*")
+	}
+	return e
+}
+
+// fits compares the element with one of a path. A path may have wildcards of
+// its own: then each may match the other.
+func (e *elem) fits(have string, haveGlob bool) bool {
+	switch {
+	case e.text == have:
+		return true
+	case e.single:
+		if len(have) >= len(e.before)+len(e.behind) && strings.HasPrefix(have, e.before) && strings.HasSuffix(have, e.behind) {
+			return true
+		}
+	case e.glob:
+		if ok, err := path.Match(e.text, have); err == nil && ok {
+			return true
+		}
+	}
+	if !haveGlob || have == "*" && e.text[0] == '.' {
+		return false
+	}
+	ok, err := path.Match(have, strings.ReplaceAll(e.text, "*", "x"))
+	return err == nil && ok
+}
+
 // pattern is a compiled entry of the lists above.
 type pattern struct {
 	anywhere bool
-	elems    []string
-	glob     bool // the last element is a pattern
+	elems    []elem
 }
 
 var credentialPatterns, publicPatterns = compile(credentials), compile(public)
@@ -72,8 +110,10 @@ func compile(list []string) []pattern {
 	out := make([]pattern, len(list))
 	for i, l := range list {
 		rest, anywhere := strings.CutPrefix(l, "**/")
-		elems := strings.Split(strings.TrimPrefix(rest, "/"), "/")
-		out[i] = pattern{anywhere, elems, isGlob(elems[len(elems)-1])}
+		out[i].anywhere = anywhere
+		for e := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
+			out[i].elems = append(out[i].elems, newElem(e))
+		}
 	}
 	return out
 }
@@ -85,52 +125,38 @@ func credentialFile(p string) bool {
 		return false
 	}
 	c := clean(p)
+	rooted, glob := strings.HasPrefix(c, "/"), isGlob(c)
 	have := strings.Split(strings.TrimPrefix(c, "/"), "/")
-	rooted := strings.HasPrefix(c, "/")
-	for _, pub := range publicPatterns {
-		if pub.matches(have, rooted) {
-			return false
+	for i := range credentialPatterns {
+		if credentialPatterns[i].matches(have, rooted, glob) {
+			return !publicFile(have, rooted)
 		}
 	}
-	for _, cred := range credentialPatterns {
-		if cred.matches(have, rooted) {
+	return false
+}
+
+func publicFile(have []string, rooted bool) bool {
+	for i := range publicPatterns {
+		if publicPatterns[i].matches(have, rooted, false) {
 			return true
 		}
 	}
 	return false
 }
 
-// matches compares the elements of a path with a pattern. When the path has
-// wildcards itself, each of its elements may match the pattern's element or be
-// matched by it.
-func (p pattern) matches(have []string, rooted bool) bool {
+// matches compares the elements of a path with the pattern.
+func (p *pattern) matches(have []string, rooted, glob bool) bool {
 	n := len(p.elems)
 	if len(have) < n || !p.anywhere && (!rooted || len(have) != n) {
 		return false
 	}
 	have = have[len(have)-n:]
-	for i := n - 1; i >= 0; i-- {
-		if !element(p.elems[i], have[i]) {
+	for i := range p.elems {
+		if !p.elems[i].fits(have[i], glob && isGlob(have[i])) {
 			return false
 		}
 	}
 	return true
-}
-
-func element(want, have string) bool {
-	if want == have {
-		return true
-	}
-	if isGlob(want) {
-		if ok, err := path.Match(want, have); err == nil && ok {
-			return true
-		}
-	}
-	if !isGlob(have) || have == "*" && want[0] == '.' {
-		return false
-	}
-	ok, err := path.Match(have, strings.ReplaceAll(want, "*", "x"))
-	return err == nil && ok
 }
 
 // Programs whose operands are not all read: the last one of a copy is written,
@@ -188,7 +214,7 @@ func keyOption(args []string, i int) bool {
 // fileParts lists the parts of an argument that may be a file: the whole, what
 // follows "=", "@", "<", ":" or ",", and the value glued to a short option.
 func fileParts(a string) []string {
-	if len(a) < 2 || strings.HasPrefix(a, "http://") || strings.HasPrefix(a, "https://") {
+	if len(a) < 2 || strings.HasPrefix(a, "http://") || strings.HasPrefix(a, "https://") || !maybeFile(a) {
 		return nil
 	}
 	out := []string{a}
@@ -204,6 +230,18 @@ func fileParts(a string) []string {
 		}
 	}
 	return out
+}
+
+// maybeFile is a cheap test: every store in the list has one of these in its
+// name.
+func maybeFile(a string) bool {
+	for i := 0; i < len(a); i++ {
+		switch a[i] {
+		case '/', '.', '~', '*', '?', '[':
+			return true
+		}
+	}
+	return strings.Contains(a, "id_") || strings.Contains(a, "kubeconfig")
 }
 
 // asksMetadata reports a URL, among a client's arguments, that asks a cloud's

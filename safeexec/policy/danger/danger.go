@@ -47,9 +47,9 @@ func Argv(argv []string) string {
 func Command(c shellwords.Command, text string) string {
 	s := search{budget: maxSteps}
 	switch {
-	case c.Argv != nil:
+	case c.Argv != nil && c.Problem == nil:
 		s.argv(c.Argv)
-	case c.File != nil:
+	case c.File != nil: // also where a shell would have replaced something
 		s.tree(c.File)
 	default:
 		s.tokens(text)
@@ -62,6 +62,7 @@ type search struct {
 	found  string
 	depth  int
 	budget int
+	flat   bool              // the text does not parse: it is split once, not again at every wrapper
 	vars   map[string]string // literal assignments seen so far in the text
 }
 
@@ -141,29 +142,66 @@ func (s *search) tokens(text string) {
 		s.report("a fork bomb")
 		return
 	}
-	text = unquoter.Replace(text)
 	if s.depth <= 1 {
 		s.budget += len(text) // every line of a long text is looked at
 	}
-	for line := range strings.SplitSeq(text, "\n") {
+	s.flat = true
+	for line := range strings.SplitSeq(unquote(text), "\n") {
 		if s.found != "" {
 			return
 		}
-		fields := strings.Fields(line)
-		for len(fields) > 0 && (isAssignment(fields[0]) || keywords[fields[0]]) {
-			fields = fields[1:]
-		}
-		for i, f := range fields {
-			if strings.HasPrefix(f, ">") && i+1 < len(fields) {
-				s.report(writesTo(fields[i+1]))
-			}
-		}
-		s.argv(fields)
+		s.tokenLine(line)
 	}
 }
 
-var unquoter = strings.NewReplacer("'", "", `"`, "", `\`, "", ";", "\n", "&", "\n", "|", "\n", "(", "\n", ")", "\n",
-	"`", "\n", "{", "\n", "}", "\n", "\r", "\n", "\x00", "", "<", "\n", ">", " > ")
+func (s *search) tokenLine(line string) {
+	for {
+		line = strings.TrimLeft(line, " \t")
+		first, rest, more := strings.Cut(line, " ")
+		if !more || !isAssignment(first) && !keywords[first] {
+			if strings.IndexByte(line, '>') < 0 && !interesting(base(first)) {
+				return
+			}
+			break
+		}
+		line = rest
+	}
+	fields := strings.Fields(line)
+	for i, f := range fields {
+		if f == ">" && i+1 < len(fields) {
+			s.report(writesTo(fields[i+1]))
+		}
+	}
+	s.argv(fields)
+}
+
+// interesting reports names at which a search goes on.
+func interesting(name string) bool {
+	if programs[name] != nil || readers[name] || shells[name] || interpreters[name] || isGlob(name) {
+		return true
+	}
+	_, wraps := wrappers[name]
+	return wraps || strings.HasPrefix(name, "mkfs") || strings.HasPrefix(name, "newfs") || strings.HasPrefix(name, "python")
+}
+
+// unquote drops quotes and turns operators into line ends, in one pass.
+func unquote(text string) string {
+	out := make([]byte, 0, len(text)+16)
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; c {
+		case '\'', '"', '\\', 0:
+		case ';', '&', '|', '(', ')', '`', '{', '}', '\r', '<', '\n':
+			if n := len(out); n > 0 && out[n-1] != '\n' {
+				out = append(out, '\n')
+			}
+		case '>':
+			out = append(out, " > "...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return string(out)
+}
 
 var keywords = map[string]bool{"if": true, "then": true, "else": true, "elif": true, "do": true, "while": true, "until": true,
 	"!": true, "time": true}

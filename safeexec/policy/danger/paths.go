@@ -71,10 +71,10 @@ func systemDir(p string) bool {
 	if strings.Trim(p, "./") == "" && strings.Count(p, "..") >= 3 {
 		return true
 	}
-	p = clean(p)
-	if !strings.HasPrefix(p, "/") {
+	if p == "" || p[0] != '/' && p[0] != '~' && !strings.HasPrefix(p, "file:") {
 		return false
 	}
+	p = clean(p)
 	rel := strings.TrimPrefix(p, "/")
 	for _, all := range []string{"/*", "/.*", "/.[!.]*", "/{*,.*}", "/."} {
 		rel = strings.TrimSuffix(rel, all)
@@ -96,7 +96,14 @@ func systemDir(p string) bool {
 	return home && !strings.Contains(rest, "/")
 }
 
-func isGlob(s string) bool { return strings.ContainsAny(s, "*?[") }
+func isGlob(s string) bool {
+	for i := 0; i < len(s); i++ {
+		if c := s[i]; c == '*' || c == '?' || c == '[' {
+			return true
+		}
+	}
+	return false
+}
 
 func globsInto(rel string) bool {
 	for d := range deepDirs {
@@ -114,6 +121,9 @@ var harmless = []string{"/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/
 
 // device reports a path under /dev that is, or may be, a disk or memory.
 func device(p string) bool {
+	if !strings.Contains(p, "dev") {
+		return false
+	}
 	p = clean(p)
 	if !strings.HasPrefix(p, "/dev/") && !strings.HasPrefix(p, "/devices/") {
 		return false
@@ -137,8 +147,10 @@ func writesTo(p string) string {
 	if device(p) {
 		return "a write to the device " + clean(p)
 	}
-	if c := clean(p); vital[c] {
-		return "a write to " + c
+	if isVital(p) {
+		return "a write to " + clean(p)
 	}
 	return ""
 }
+
+func isVital(p string) bool { return strings.Contains(p, "/") && vital[clean(p)] }

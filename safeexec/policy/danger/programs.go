@@ -118,7 +118,7 @@ func removes(argv []string) string {
 			return "a system or home directory deleted: " + clean(o)
 		case device(o):
 			return "a device deleted: " + clean(o)
-		case vital[clean(o)]:
+		case isVital(o):
 			return "deletion of " + clean(o)
 		}
 	}
@@ -127,7 +127,7 @@ func removes(argv []string) string {
 
 func shreds(argv []string) string {
 	for _, o := range operands(argv) {
-		if device(o) || systemDir(o) || vital[clean(o)] {
+		if device(o) || systemDir(o) || isVital(o) {
 			return "overwriting of " + clean(o)
 		}
 	}

@@ -384,7 +384,7 @@ func (s *search) option(w wrapper, argv []string, i int) int {
 }
 
 func (s *search) start(w wrapper, rest []string) {
-	if w.text {
+	if w.text && !s.flat {
 		s.text(strings.Join(rest, " "))
 		return
 	}

@@ -87,8 +87,9 @@ func v4InV6(b [16]byte) []int {
 		zero = zero && x == 0
 	}
 	nat64 := b[0] == 0 && b[1] == 0x64 && b[2] == 0xff && b[3] == 0x9b
+	local := b[0] == 0xfe && b[1] == 0x80 // OpenStack answers at fe80::a9fe:a9fe
 	isatap := b[8]&0xfd == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
-	if zero || nat64 || isatap {
+	if zero || nat64 || local || isatap {
 		at = append(at, 12)
 	}
 	return at

@@ -7,11 +7,11 @@ import "strings"
 // Host comes without port and brackets; rest is path, query and fragment.
 func SplitURL(raw string) (scheme, user, host, port, rest string) {
 	s := raw
+	if len(s) > 5 && strings.EqualFold(s[:5], "file:") {
+		return "file", "", "", "", "/" + strings.TrimLeft(s[5:], "/")
+	}
 	if i := strings.Index(s, "://"); i > 0 && isScheme(s[:i]) {
 		scheme, s = strings.ToLower(s[:i]), s[i+3:]
-	} else if i := strings.IndexByte(s, ':'); i > 0 && strings.EqualFold(s[:i], "file") {
-		scheme, s = "file", strings.TrimLeft(s[i+1:], "/")
-		return scheme, "", "", "", "/" + s
 	}
 	s = strings.TrimLeft(s, "/")
 	end := strings.IndexAny(s, "/?#\\")

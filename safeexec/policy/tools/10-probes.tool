@@ -52,7 +52,7 @@ tool tracepath tracepath6
   -m                    int(1..64)
   -p                    int(1..65535)
   -4 -6 -n -b -V
-  args unicast port?
+  args hopto port?
 
 tool mtr
   safe    a report with a bounded number of cycles

@@ -109,6 +109,9 @@ func template(c *Call) *Problem {
 	if !strings.Contains(f, "{{") {
 		return c.problem("value", "%s -f %s: give a template of fields", c.Name, Clip(f))
 	}
+	if wholeObject.MatchString(f) {
+		return c.problem("value", "%s -f %s: the whole object may hold credentials", c.Name, Clip(f))
+	}
 	for _, m := range dotted.FindAllString(f, -1) {
 		root, _, _ := strings.Cut(strings.TrimLeft(m, ".$"), ".")
 		if root == "HostConfig" {
@@ -125,6 +128,7 @@ func template(c *Call) *Problem {
 }
 
 var (
+	wholeObject   = regexp.MustCompile(`\$([^A-Za-z_]|$)`)
 	dotted        = regexp.MustCompile(`\.[A-Za-z0-9_.]*`)
 	hostConfig    = regexp.MustCompile(`^\.HostConfig\.(NetworkMode|PortBindings|Dns|DnsSearch|ExtraHosts|RestartPolicy|Memory|NanoCpus|PidMode|IpcMode)\b`)
 	templateRoots = wordSet(`NetworkSettings State Name Id ID Image Created RestartCount Platform Driver IPAddress Gateway MacAddress GlobalIPv6Address

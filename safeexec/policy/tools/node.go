@@ -333,9 +333,24 @@ func (r *reader) keyword(tok string, e *entry) *Problem {
 	return nil
 }
 
+// dashed reports whether an operand may begin with a dash.
+func (n *node) dashed() bool {
+	for _, s := range n.slots {
+		if s.value.negative {
+			return true
+		}
+	}
+	return false
+}
+
 // operands matches the operands with the slots, in order and greedily.
 func (r *reader) operands() *Problem {
 	rest := r.c.Args
+	for _, a := range rest {
+		if len(a) > 1 && a[0] == '-' && !r.at.dashed() {
+			return r.c.problem("args", "%s %s: an operand that begins with a dash could be read as a flag", r.title(), Clip(a))
+		}
+	}
 	for _, s := range r.at.slots {
 		n := 0
 		for n < s.max && n < len(rest) {

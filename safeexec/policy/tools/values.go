@@ -7,6 +7,7 @@ import (
 	"regexp"
 	"strconv"
 	"strings"
+	"sync"
 
 	"ghostbot/safeexec/policy/metadata"
 )
@@ -50,7 +51,8 @@ var types = map[string]*value{
 	"path":      is("a path", match(`^/[A-Za-z0-9_./@:+-]{0,400}$`)),
 	"time":      is("a point in time", match(`^[A-Za-z0-9_:. +-]{1,40}$`)),
 	"sysctl":    is("a kernel setting that is no secret", sysctlKey),
-	"whois":     is("a name, an address, a prefix or an AS number", whoisQuery),
+	"whois":     dashes(is("a name, an address, a prefix or an AS number", whoisQuery)),
+	"hopto":     is("one host, neither multicast nor broadcast", func(v string) bool { h, port, ok := strings.Cut(v, "/"); return unicast(h) && (!ok || portShape(port)) }),
 	"digword":   is("a name, a record type other than a zone transfer, or @server", digWord),
 	"nsname":    is("a name or an address", hostName),
 	"routeto":   is("an address", routeTo),
@@ -65,6 +67,12 @@ func is(what string, good func(string) bool) *value {
 		}
 		return "give " + what
 	}}
+}
+
+// dashes allows values that begin with a dash.
+func dashes(v *value) *value {
+	v.negative = true
+	return v
 }
 
 func match(pattern string) func(string) bool { return regexp.MustCompile(pattern).MatchString }
@@ -100,13 +108,22 @@ func bounded(name, arg string) (*value, error) {
 	case "set":
 		return set(strings.Split(arg, "|")), nil
 	case "re":
-		re, err := regexp.Compile("^(?:" + arg + ")$")
-		if err != nil {
-			return nil, err
-		}
-		return is("a value that is known to be harmless here", re.MatchString), nil
+		return is("a value that is known to be harmless here", lazy(arg)), nil
 	}
 	return nil, fmt.Errorf("%q is no type", name)
+}
+
+// lazy compiles a pattern of a table when it is first needed: a start of the
+// program needs few of them. A pattern that does not compile matches nothing.
+func lazy(pattern string) func(string) bool {
+	re := sync.OnceValue(func() *regexp.Regexp {
+		r, err := regexp.Compile("^(?:" + pattern + ")$")
+		if err != nil {
+			return nil
+		}
+		return r
+	})
+	return func(v string) bool { r := re(); return r != nil && r.MatchString(v) }
 }
 
 func bounds(arg string) (lo, hi float64, err error) {

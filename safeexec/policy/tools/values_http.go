@@ -48,7 +48,7 @@ func hostless(rest string) string {
 func guessed(host string) bool {
 	label, _, _ := strings.Cut(strings.ToLower(host), ".")
 	switch label {
-	case "ftp", "ftps", "dict", "ldap", "ldaps", "imap", "imaps", "smtp", "smtps", "pop3", "pop3s", "rtsp", "telnet", "tftp", "file", "gopher", "smb", "scp", "sftp", "mqtt", "ws", "wss":
+	case "ftp", "dict", "ldap", "imap", "smtp", "pop3":
 		return true
 	}
 	return false
