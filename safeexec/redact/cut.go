@@ -1,63 +1,85 @@
 package redact
 
-import "strings"
+import (
+	"strings"
+
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/shape"
+)
 
 // minFragment is the length from which a piece of token beside a cut is taken
-// for one.
-const minFragment = 24
+// for one; maxCuts how many edges of a text are looked at.
+const (
+	minFragment = 24
+	maxCuts     = 1000
+)
+
+// edges are how a text begins that a truncation left.
+var edges = []string{"[truncated", "...", "…", "\n[truncated", "[...]", "\n...", "... [", "\n[..."}
+
+// edge says whether t is the end of a text, or of what a truncation left of it.
+func edge(t string) bool {
+	for _, e := range edges {
+		if strings.HasPrefix(t, e) {
+			return true
+		}
+	}
+	return t == ""
+}
+
+// atCut says whether the text at i is an edge.
+func (s *scanner) atCut(i int) bool { return edge(s.T[i:]) }
 
 // cut handles the edges of a truncation: a piece of a token directly before or
-// behind it is masked, as is the tail of a known value. The trigger is a word
-// of the message; its line, or its brackets, are the message.
+// behind it is masked, as is the end of a known value. The trigger is a word
+// of the message; its brackets, or the word itself, are the message.
 func (s *scanner) cut(a, b int) {
-	t := s.t
+	if s.cuts++; s.cuts > maxCuts {
+		return
+	}
+	t := s.T
 	from, to := a, b
-	if i := strings.LastIndexByte(t[max(0, a-48):a], '['); i >= 0 && t[a] != '[' {
+	if t[a] != '[' && t[a] != '<' {
+		i := strings.LastIndexByte(t[max(0, a-48):a], '[')
+		if i < 0 {
+			return
+		}
 		from = max(0, a-48) + i
 	}
-	if n := strings.IndexByte(t[b:min(len(t), b+80)], ']'); n >= 0 && t[b-1] != ']' {
+	if c := t[b-1]; c != ']' && c != '>' {
+		n := strings.IndexByte(s.Peek(b, 80), ']')
+		if n < 0 {
+			return
+		}
 		to = b + n + 1
 	}
 	s.fragmentBefore(from)
 	s.fragmentAfter(to)
 }
 
-// fragmentBefore masks a piece of token that ends at i, apart from line ends
-// and dots.
+// beside skips what may stand between a piece and the message.
+var beside = shape.NewSet(" \t\r\n.\"")
+
+// fragmentBefore masks a piece of token that ends before i.
 func (s *scanner) fragmentBefore(i int) {
-	for n := 0; n < 8 && i > 0 && (blank(s.t[i-1]) || s.t[i-1] == '\n' || s.t[i-1] == '\r' || s.t[i-1] == '.' || s.t[i-1] == '"'); n++ {
-		i--
-	}
-	start := s.runBack(i, &tokenByte, 8192)
-	s.fragment(start, i)
+	end := beside.Start(s.T, i, i-8)
+	s.fragment(shape.SetToken.Start(s.T, end, 0), end)
 }
 
-// fragmentAfter masks a piece of token that begins at i.
+// fragmentAfter masks a piece of token that begins behind i.
 func (s *scanner) fragmentAfter(i int) {
-	for n := 0; n < 8 && i < len(s.t) && (blank(s.t[i]) || s.t[i] == '\n' || s.t[i] == '\r' || s.t[i] == '.'); n++ {
-		i++
-	}
-	s.fragment(i, s.run(i, &tokenByte, 8192))
-	if s.f.known != nil {
-		s.knownTail(i)
+	i = beside.End(s.T, i, i+8)
+	s.fragment(i, shape.SetToken.End(s.T, i, len(s.T)))
+	if k := s.known; k != nil {
+		s.Mask(i, i+k.tail(s.T[i:]), scan.Known)
 	}
 }
 
+// fragment masks t[start:end] when it is random enough.
 func (s *scanner) fragment(start, end int) {
-	if v := s.t[start:end]; len(v) >= minFragment && mixed(v) && !uuid(v) && strings.Count(v, "/") < 3+len(v)/24 && strings.Count(v, "-") < 4 {
-		s.mask(start, end, catCut)
-	}
-}
-
-// knownTail masks the end of a known value that begins at i.
-func (s *scanner) knownTail(i int) {
-	for _, f := range s.f.known.forms {
-		for n := len(f) - 1; n >= knownPrefix; n-- {
-			if strings.HasPrefix(s.t[i:], f[len(f)-n:]) {
-				s.mask(i, i+n, catKnown)
-				break
-			}
-		}
+	v := s.T[start:min(end, start+scan.GuardLen)]
+	if len(v) >= minFragment && shape.Mixed(v) && !shape.UUID(v) && strings.Count(v, "/") < 3+len(v)/24 && strings.Count(v, "-") < 4 {
+		s.Mask(start, end, scan.Cut)
 	}
 }
 

@@ -1,71 +1,77 @@
 package redact
 
 import (
-	"bytes"
 	"strings"
+
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/shape"
 )
 
-// params are names of query and form parameters that no label of the
-// vocabulary covers, each with the sign before it.
+// connects are what connection strings have in the place of ://.
+var connects = []string{"@tcp(", "@unix(", "jdbc:oracle:", "new pdo("}
+
+// params are names of query and form parameters that no label covers, with the
+// sign before them. A query's signs make a secret of every value; elsewhere it
+// must look like one.
 var params = paramTable()
 
 func paramTable() (t []string) {
-	for _, sign := range []string{"?", "&", ";", "#", "\"", "'", " ", "\n", ","} {
-		for _, name := range []string{"sig=", "signature=", "code=", "x-amz-signature=", "x-goog-signature=", "x-amz-credential=", "sessionid=", "session_id=",
-			"jsessionid=", "phpsessid=", "sid=", "assertion=", "code_verifier=", "client_assertion=", "samlresponse=", "ticket=", "oauth_signature=", "hmac="} {
-			if sign == "?" || sign == "&" || sign == "#" || strings.HasPrefix(name, "s") && sign != "," || name == "jsessionid=" || name == "phpsessid=" ||
-				strings.HasPrefix(name, "code_v") {
-				t = append(t, sign+name)
-			}
+	for _, name := range []string{"sig=", "signature=", "x-amz-signature=", "x-goog-signature=", "oauth_signature=", "code=", "sid=", "ticket=", "hmac=", "assertion=", "samlresponse="} {
+		for _, sign := range []string{"?", "&", "#", ";"} {
+			t = append(t, sign+name)
 		}
 	}
-	return append(t, "code_verifier=", "sig%3d")
+	for _, sign := range []string{" ", "\n", "\"", "'", ","} {
+		t = append(t, sign+"sig=", sign+"signature=")
+	}
+	return append(t, "jsessionid=", "phpsessid=", "sessionid=", "session_id=", "code_verifier=", "client_assertion=")
 }
 
-// param masks the value of a query parameter. Outside of a query only what
-// looks like a token is one.
-func (s *scanner) param(a, b int) {
-	t := s.t
-	end := b
-	for end < len(t) && !paramEnd[t[end]] && end-b < 4096 {
-		end++
-	}
-	if n := markAt(t[b:]); n > 0 {
+// paramEnd are the bytes that end the value of a parameter.
+var paramEnd = shape.NewSet(" \t\r\n\"'`<>&;,)]}|\\")
+
+// param masks the value of a query parameter.
+func (s *scanner) param(name string, a, b int) {
+	t := s.T
+	if a < s.paramDone || scan.MarkAt(t[b:]) > 0 {
 		return
 	}
-	name := strings.Trim(strings.ToLower(t[a:b]), "?&;#\"' \n,=")
-	query := t[a] == '?' || t[a] == '&' || t[a] == ';' || t[a] == '#'
-	switch v := t[b:min(end, b+guardLen)]; {
-	case len(v) < 4:
-	case name == "sig" || name == "sig%3d" || name == "signature":
-		if query || len(v) >= 20 && mixed(v) {
-			s.mask(b, end, catSAS)
-		}
-	case name == "sid" || name == "code" || name == "ticket":
-		if query && len(v) >= 12 && looksSecret(v) {
-			s.mask(b, end, catToken)
-		}
-	case len(v) >= 8 && !variableOrWord(v):
-		s.mask(b, end, catToken)
+	end, stop := b, min(len(t), b+scan.GuardLen)
+	for end < stop && !paramEnd[t[end]] {
+		end++
 	}
+	c, ok := secretParam(name, t[b:end])
+	if !ok {
+		return
+	}
+	for end < len(t) && !paramEnd[t[end]] {
+		end++
+	}
+	s.paramDone = end
+	s.Mask(b, end, c)
 }
 
-var paramEnd = byteSet(" \t\r\n\"'`<>&;,)]}|\\")
-
-func variableOrWord(v string) bool {
-	k := kinds(v)
-	return v[0] == '$' || v[0] == '{' || v[0] == '<' || k.digit == 0 && k.upper == 0
+// secretParam decides about the value that begins with v.
+func secretParam(name, v string) (scan.Category, bool) {
+	query := strings.IndexByte("?&#;", name[0]) >= 0
+	k := shape.Count(v)
+	switch name = strings.TrimLeft(name, "?&#; \n\"',"); {
+	case len(v) < 4:
+		return 0, false
+	case strings.HasSuffix(name, "sig=") || strings.HasSuffix(name, "signature="):
+		return scan.SAS, query || len(v) >= 20 && shape.Mixed(v)
+	case name == "sid=" || name == "code=" || name == "ticket=":
+		return scan.Token, len(v) >= 12 && shape.Secret(v)
+	}
+	return scan.Token, len(v) >= 8 && k.Digit+k.Upper > 0 && v[0] != '$' && v[0] != '{'
 }
 
-// url handles ://, and what connection strings have in its place.
-func (s *scanner) url(word string, a, b int) {
+// connect handles the forms of connects.
+func (s *scanner) connect(word string, a, b int) {
 	switch word {
-	case "://":
-		s.userinfo(a, b)
-		s.webhook(b)
 	case "jdbc:oracle:":
-		end := s.run(b, &connectByte, 200)
-		s.backUser(b, strings.IndexByte(s.t[b:end], '@')+b, '/')
+		end := connectByte.End(s.T, b, b+200)
+		s.backUser(b, strings.IndexByte(s.T[b:end], '@')+b, '/')
 	case "new pdo(":
 		s.pdo(b)
 	default:
@@ -74,18 +80,19 @@ func (s *scanner) url(word string, a, b int) {
 }
 
 // connectByte are the characters of an Oracle connect string.
-var connectByte = byteSet(alphabet + "+/=_-.~%@:$!*#")
+var connectByte = shape.NewSet(shape.Alphabet + "+/=_-.~%@:$!*#")
 
 // authorityEnd are the characters that end the host of a URL.
-var authorityEnd = byteSet("/?# \t\r\n\"'`<>\\|,(){}")
+var authorityEnd = shape.NewSet("/?# \t\r\n\"'`<>\\|,(){}")
 
 // maxAuthority bounds user, password and host of a URL.
 const maxAuthority = 1024
 
-// userinfo masks the password in scheme://user:password@host.
+// userinfo masks the password in scheme://user:password@host, and a user that
+// is a token.
 func (s *scanner) userinfo(a, b int) {
-	t := s.t
-	if a == 0 || !alnum(t[a-1]) {
+	t := s.T
+	if a == 0 || !shape.Alnum(t[a-1]) {
 		return
 	}
 	limit := min(len(t), b+maxAuthority)
@@ -102,44 +109,38 @@ func (s *scanner) userinfo(a, b int) {
 	}
 	at += b
 	colon := strings.IndexByte(t[b:at], ':')
-	if colon < 0 {
-		if user := t[b:at]; len(user) >= 20 && looksSecret(user) && !strings.Contains(user, ".") {
-			s.mask(b, at, catURL)
+	if user := t[b:at]; colon < 0 {
+		if len(user) >= 20 && shape.Secret(user) && strings.IndexByte(user, '.') < 0 {
+			s.Mask(b, at, scan.URL)
 		}
-		return
-	}
-	if pw := t[b+colon+1 : at]; !s.sample(pw) {
-		s.mask(b+colon+1, at, catURL)
+	} else if !s.sample(user[colon+1:]) {
+		s.Mask(b+colon+1, at, scan.URL)
 	}
 }
 
 // slashed finds the @ of a password that holds a slash or another character
 // that should have been escaped: what stands after the colon is no port then.
 func (s *scanner) slashed(b, end int) int {
-	t := s.t
+	t := s.T
 	colon := strings.IndexByte(t[b:end], ':')
-	if colon < 1 || b+colon+1 >= len(t) || end >= len(t) || t[end] != '/' && t[end] != '#' && t[end] != '?' || allDigits(t[b+colon+1:end]) {
+	if colon < 1 || b+colon+1 >= len(t) || end >= len(t) || t[end] != '/' && t[end] != '#' && t[end] != '?' || shape.Digits(t[b+colon+1:end]) {
 		return -1
 	}
 	stop := end
-	for stop < len(t) && stop-b < 256 && !blank(t[stop]) && strings.IndexByte("\r\n\"'`<>", t[stop]) < 0 {
+	for stop < len(t) && stop-b < 256 && !shape.Blank(t[stop]) && strings.IndexByte("\r\n\"'`<>", t[stop]) < 0 {
 		stop++
 	}
 	return strings.LastIndexByte(t[b:stop], '@')
 }
 
-func allDigits(s string) bool { return kinds(s).digit == len(s) }
-
 // sample says whether a password in a URL is a mark, a reference, or a word
 // that documentation puts there.
 func (s *scanner) sample(pw string) bool {
-	if pw == "" || onlyMarks(pw) {
+	if pw == "" || scan.OnlyMarks(pw) {
 		return true
 	}
-	var buf [24]byte
-	low := lowerInto(buf[:], pw)
-	return strings.HasPrefix(low, "${") || strings.HasPrefix(low, "$(") || strings.HasPrefix(low, "{{") || strings.Trim(low, "*x.") == "" ||
-		pw[0] == '$' && variable(pw[1:]) || low == "redacted" || pw[0] == '<' || pw[0] == '%' && pw[len(pw)-1] == '%'
+	return scan.Reference(pw) || scan.Empty(pw) || strings.Trim(pw, "*x.") == "" || pw[0] == '<' || pw[0] == '$' && shape.Variable(pw[1:]) ||
+		len(pw) > 2 && pw[0] == '%' && pw[len(pw)-1] == '%'
 }
 
 // backUser masks the password that ends at i, after the last sep at or after
@@ -149,27 +150,27 @@ func (s *scanner) backUser(from, i int, sep byte) {
 		return
 	}
 	start := i
-	for start > from && strings.IndexByte(" \t\r\n\"'`<>=", s.t[start-1]) < 0 {
+	for start > from && strings.IndexByte(" \t\r\n\"'`<>=", s.T[start-1]) < 0 {
 		start--
 	}
-	if k := strings.IndexByte(s.t[start:i], sep); k >= 0 && !s.sample(s.t[start+k+1:i]) {
-		s.mask(start+k+1, i, catURL)
+	if k := strings.IndexByte(s.T[start:i], sep); k >= 0 && !s.sample(s.T[start+k+1:i]) {
+		s.Mask(start+k+1, i, scan.URL)
 	}
 }
 
 // pdo masks the third argument of PHP's database constructor.
 func (s *scanner) pdo(i int) {
-	for n := 0; n < 3 && i < len(s.t); n++ {
-		i = s.blanks(i)
-		v := s.valueAt(i)
-		if v.quote == 0 || v.more {
+	for n := 0; n < 3 && i < len(s.T); n++ {
+		i = s.Blanks(i)
+		v := s.ValueAt(i)
+		if v.Quote == 0 || v.More {
 			return
 		}
-		if n == 2 && !shortHarmless(s.t[v.start:v.end]) {
-			s.mask(v.start, v.end, catPassword)
+		if n == 2 && !scan.Empty(s.T[v.Start:v.End]) {
+			s.Mask(v.Start, v.End, scan.Password)
 		}
-		i = s.blanks(v.after)
-		if i < len(s.t) && s.t[i] == ',' {
+		i = s.Blanks(v.After)
+		if i < len(s.T) && s.T[i] == ',' {
 			i++
 		}
 	}
@@ -182,94 +183,110 @@ var webhooks = []string{"hooks.slack.com/services/", "hooks.slack.com/workflows/
 	"api.telegram.org/bot", "hc-ping.com/", "hook.eu1.make.com/", "hook.us1.make.com/", "chat.googleapis.com/v1/spaces/", "open.feishu.cn/open-apis/bot/",
 	"oapi.dingtalk.com/robot/", "webhooks.opsgenie.com/", "alert.victorops.com/integrations/generic/"}
 
+// segment are the characters of a path.
+var segment = shape.NewSet(shape.Alphabet + "+/=_-.~%@:")
+
 // webhook masks the path of such an address; the host is at b.
 func (s *scanner) webhook(b int) {
-	t := s.t[b:min(len(s.t), b+120)]
+	host := s.Peek(b, 120)
 	from := 0
-	if i := strings.Index(t, ".webhook.office.com/webhookb2/"); i > 0 && strings.IndexByte(t[:i], '/') < 0 {
+	if i := strings.Index(host, ".webhook.office.com/webhookb2/"); i > 0 && strings.IndexByte(host[:i], '/') < 0 {
 		from = i + len(".webhook.office.com/webhookb2/")
 	}
 	for _, w := range webhooks {
-		if strings.HasPrefix(t, w) {
+		if host != "" && host[0] == w[0] && strings.HasPrefix(host, w) {
 			from = len(w)
 		}
 	}
-	if from == 0 {
+	if from == 0 || b+from < s.paramDone {
 		return
 	}
-	end := s.run(b+from, &setSegment, 1024)
-	for end > b+from && s.t[end-1] == '.' {
+	end := segment.End(s.T, b+from, len(s.T))
+	s.paramDone = end
+	if i := strings.Index(s.T[b+from:min(end, b+from+128)], "/getMe"); i > 0 { // a method of a bot's API
+		end = b + from + i
+	}
+	for end > b+from && (s.T[end-1] == '.' || s.T[end-1] == ':') {
 		end--
 	}
 	if end-b-from >= 16 {
-		if i := strings.LastIndex(t[:min(len(t), end-b)], "/getMe"); i > 0 { // a method of a bot's API
-			end = b + i
-		}
-		s.mask(b+from, end, catSecret)
+		s.Mask(b+from, end, scan.Secret)
 	}
+}
+
+// credential are the characters of a token in a header.
+var credential = shape.NewSet(shape.Alphabet + "-._~+/=|:%@!")
+
+// trimmed moves the end of a token out of punctuation.
+func (s *scanner) trimmed(start, end int) int {
+	for end > start && (s.T[end-1] == '.' || s.T[end-1] == ',' || s.T[end-1] == ':') {
+		end--
+	}
+	return end
 }
 
 // bearer masks the token after the word. In prose no token follows.
 func (s *scanner) bearer(a, b int) {
-	t := s.t
-	i := b
-	if strings.HasPrefix(t[i:], "%20") {
-		i += 3
-	} else {
-		i = s.blanks(i)
-		if strings.HasPrefix(t[i:], ": ") || strings.HasPrefix(t[i:], ":") && i+1 < len(t) && t[i+1] != ':' {
-			i = s.blanks(i + 1)
-		}
+	t := s.T
+	i := s.Blanks(b)
+	if strings.HasPrefix(t[b:], "%20") {
+		i = b + 3
+	} else if p := s.Peek(i, 2); len(p) == 2 && p[0] == ':' && p[1] != ':' {
+		i = s.Blanks(i + 1)
 	}
-	if i == b || i >= len(t) || a > 0 && alnum(t[a-1]) {
+	if i == b || i >= len(t) || a > 0 && shape.Alnum(t[a-1]) || a < s.paramDone {
 		return
 	}
-	end := s.run(i, &bearerByte, len(t))
-	for end > i && (t[end-1] == '.' || t[end-1] == ',') {
-		end--
-	}
-	v := t[i:min(end, i+guardLen)]
-	k := kinds(v)
-	if v == "" || shortHarmless(v) || bearerWords[strings.ToLower(v[:min(len(v), 24)])] || end < len(t) && t[end] == '=' || strings.HasSuffix(v, "=") && k.digit == 0 && len(v) < 16 {
+	end := s.trimmed(i, credential.End(t, i, i+scan.GuardLen))
+	if s.proseAfter(t[a:b], t[i:end]) || end < len(t) && t[end] == '=' {
 		return
 	}
-	if k.digit == 0 && k.other == 0 && (k.upper == 0 || k.lower == 0 || upper(v[0]) && k.upper == 1) && t[a] == 'b' && len(v) > 3 {
-		return
-	}
-	s.mask(i, s.wrapped(i, end), catBearer)
+	end = s.trimmed(i, credential.End(t, i, len(t)))
+	s.paramDone = end
+	s.Mask(i, s.Wrapped(i, end), scan.Bearer)
 }
 
-var bearerByte = byteSet(alphabet + "-._~+/=|:%@!")
-
 // bearerWords follow the word in prose and in challenges.
-var bearerWords = wordSet("token tokens auth authentication authorization realm error scheme type format of is and or in for header credentials " +
-	"credential required missing not from with only access service capability channel id setup release realm=... authorization_uri= error= scope= " +
-	"expired invalid plane context bonds bond of. token. token: tokens. authentication.")
+var bearerWords = shape.Words("token tokens auth authentication authorization realm error scheme type format of is and or in for header credentials " +
+	"credential required missing not from with only access service capability channel id setup release expired invalid plane context bond bonds")
 
-// headers are the names of headers whose whole value is a secret, with what
-// may stand between name and value taken by header.
-var headers = []string{"authorization", "x-ms-client-principal", "x-amz-cf-token"}
+// proseAfter says whether v is no token: it goes on like a sentence or a
+// challenge.
+func (s *scanner) proseAfter(word, v string) bool {
+	if v == "" || scan.Empty(v) || shape.Fold(v, bearerWords) || strings.HasPrefix(v, "authorization_uri=") || strings.HasPrefix(v, "error") {
+		return true
+	}
+	k := shape.Count(v)
+	if strings.HasSuffix(v, "=") && k.Digit == 0 && len(v) < 16 { // realm=
+		return true
+	}
+	return word[0] == 'b' && k.Other == 0 && shape.Ordinary(v) && len(v) > 3
+}
 
 // oneToken are schemes whose credentials are a single word; those of others go
 // on to the end of the line.
-var oneToken = wordSet("basic bearer token negotiate ntlm apikey jwt key ssws sharedkeylite sharedkey bot client-id oauth2 splunk nodeapi genie-key")
+var oneToken = shape.Words("basic bearer token negotiate ntlm apikey jwt key ssws sharedkeylite sharedkey bot client-id oauth2 splunk nodeapi genie-key")
 
 // header masks the credentials of an Authorization header, its scheme apart.
 func (s *scanner) header(a, b int) {
-	t := s.t
-	if b < len(t) && labelByte(t[b]) || a > 0 && alnum(t[a-1]) {
+	t := s.T
+	if b < len(t) && scan.LabelSet[t[b]] || a > 0 && shape.Alnum(t[a-1]) || a < s.paramDone {
 		return
 	}
-	i := s.blanks(s.closers(b))
-	n := separator(t[i:])
-	if n == 0 && i < len(t) && t[i] == ',' && i > b { // a pair of strings
+	closed := s.Closers(b)
+	i := s.Blanks(closed)
+	n := s.Separator(i)
+	if p := s.Peek(i, 1); n == 0 && closed > b && p == "," { // a pair of strings
 		n = 1
+	} else if n == 0 && i > closed && (p == "\"" || p == "'") { // a server's configuration
+		n = 1
+		i--
 	}
-	if n == 0 || i+n >= len(t) {
+	if n == 0 {
 		return
 	}
-	i = s.blanks(i + n)
-	for i < len(t) && (t[i] == '[' && markAt(t[i:]) == 0 || t[i] == '"' || t[i] == '\'' || t[i] == '\\') {
+	i = s.Blanks(i + n)
+	for k := 0; k < 8 && i < len(t) && (t[i] == '[' && scan.MarkAt(t[i:]) == 0 || strings.IndexByte("\"'\\", t[i]) >= 0); k++ {
 		i++
 	}
 	s.credentials(i)
@@ -277,80 +294,63 @@ func (s *scanner) header(a, b int) {
 
 // credentials masks what an Authorization header holds, from i.
 func (s *scanner) credentials(i int) {
-	t := s.t
-	word := i
-	for word < len(t) && (alnum(t[word]) || t[word] == '-') && word-i < 32 {
-		word++
-	}
-	scheme := strings.ToLower(t[i:word])
-	from := word
-	switch {
-	case strings.HasPrefix(t[word:], "%20"):
+	t := s.T
+	word := shape.SetURL.End(t, i, i+32)
+	from, single := word, shape.Fold(t[i:word], oneToken)
+	switch p := s.Peek(word, 3); {
+	case p == "%20":
 		from = word + 3
-	case word < len(t) && blank(t[word]) && word > i:
-		from = s.blanks(word)
+	case p != "" && shape.Blank(p[0]) && word > i:
+		from = s.Blanks(word)
 	default: // no scheme: the value is the credential
-		from = i
-		scheme = "token"
+		from, single = i, true
 	}
-	end := s.run(from, &bearerByte, len(t))
-	if !oneToken[scheme] {
-		for end < len(t) && strings.IndexByte("\r\n\"'`", t[end]) < 0 || end+1 < len(t) && t[end] == '"' && (t[end-1] == '=' || t[end+1] == ',' || t[end+1] == ' ') && scheme == "digest" {
+	end := credential.End(t, from, len(t))
+	if !single {
+		for end < len(t) && !s.Newline(end) && strings.IndexByte("'`", t[end]) < 0 && !s.closesHeader(from, end) {
 			end++
 		}
 	}
-	for end > from && (t[end-1] == ',' || t[end-1] == '.') {
-		end--
-	}
-	if v := t[from:min(end, from+guardLen)]; v == "" || shortHarmless(v) || strings.HasSuffix(v, "realm=") || markAt(v) > 0 || from == i && headerList(v) {
+	end = s.trimmed(from, end)
+	v := t[from:min(end, from+scan.GuardLen)]
+	if v == "" || scan.Empty(v) || strings.HasSuffix(v, "realm=") || scan.MarkAt(t[from:]) > 0 || from == i && headerName(v) {
 		return
 	}
-	s.mask(from, s.wrapped(from, end), catBearer)
+	s.paramDone = end
+	s.Mask(from, s.Wrapped(from, end), scan.Bearer)
 }
 
-// headerList says whether a value is one more name of a header, as in lists
-// of allowed headers.
-func headerList(v string) bool {
-	k := kinds(v)
-	return k.digit == 0 && (k.lower == 0 || k.other == strings.Count(v, "-")) && len(v) < 32 || v[0] == '<' || v[0] == '$'
+// closesHeader says whether the quote at i closes the header, rather than a
+// parameter in it such as realm="x".
+func (s *scanner) closesHeader(from, i int) bool {
+	if s.T[i] != '"' {
+		return false
+	}
+	open := strings.LastIndexByte(s.T[max(from, i-256):i], '"')
+	return s.T[i-1] != '=' && (open < 0 || !strings.HasSuffix(s.T[max(from, i-256):][:open], "="))
+}
+
+// headerName says whether a value is one more name of a header, as in lists
+// of allowed headers, or a variable.
+func headerName(v string) bool {
+	k := shape.Count(v)
+	return k.Digit == 0 && (k.Lower == 0 || k.Other == strings.Count(v, "-")) && len(v) < 32 || v[0] == '<' || v[0] == '$'
 }
 
 // cookie masks the values of cookies, not their names and attributes.
 func (s *scanner) cookie(a, b int) {
-	t := s.t
-	i := s.blanks(s.closers(b))
-	if a > 0 && alnum(t[a-1]) || i >= len(t) || t[i] != ':' && !(t[i] == '=' && strings.HasPrefix(t[max(0, a-2):], "--")) && !strings.HasPrefix(t[max(0, a-2):], "--") {
+	t := s.T
+	i := s.Blanks(s.Closers(b))
+	flag := strings.HasSuffix(t[:a], "--")
+	sign := s.Peek(i, 1)
+	if a > 0 && shape.Alnum(t[a-1]) || sign != ":" && !flag || a < s.paramDone {
 		return
 	}
-	if t[i] == ':' || t[i] == '=' {
+	if sign == ":" || sign == "=" {
+		i = s.Blanks(i + 1)
+	}
+	for k := 0; k < 8 && i < len(t) && strings.IndexByte("[\"'\\", t[i]) >= 0; k++ {
 		i++
 	}
-	i = s.blanks(i)
-	for i < len(t) && strings.IndexByte("[\"'\\", t[i]) >= 0 {
-		i++
-	}
-	set := a >= 4 && strings.EqualFold(t[a-4:a], "set-")
-	for i < len(t) {
-		name := s.run(i, &cookieName, 256)
-		if name == i || name >= len(t) || t[name] != '=' {
-			return
-		}
-		end := s.run(name+1, &cookieValue, 8192)
-		if v := t[name+1 : min(end, name+1+guardLen)]; !shortHarmless(v) && markAt(v) == 0 && !cookieAttribute(t[i:name]) {
-			s.mask(name+1, end, catCookie)
-		}
-		if set || end >= len(t) || t[end] != ';' {
-			return
-		}
-		i = s.blanks(end + 1)
-	}
-}
-
-var (
-	cookieName  = byteSet(alphabet + "_-.$%!#&*+^|~")
-	cookieValue = byteSet(alphabet + "_-.$%!#&*+^|~/=:@(){}[]<>?")
-)
-
-func cookieAttribute(name string) bool {
-	return bytes.Contains([]byte(" path domain expires max-age samesite "), bytes.ToLower([]byte(" "+name+" ")))
+	s.paramDone = s.Pairs(i, len(t), a >= 4 && strings.EqualFold(t[a-4:a], "set-"))
 }

@@ -6,6 +6,9 @@ import (
 	"net/url"
 	"sort"
 	"strings"
+
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/words"
 )
 
 // minKnown is the length from which a known value is masked.
@@ -19,7 +22,7 @@ const knownPrefix = 8
 type known struct {
 	forms  []string // sorted
 	starts []string // their first knownPrefix bytes, each once
-	words  *automaton
+	words  *words.Automaton
 }
 
 // newKnown prepares values; nil when there are none.
@@ -50,7 +53,7 @@ func newKnown(values []string) *known {
 			k.starts = append(k.starts, p)
 		}
 	}
-	k.words = newAutomaton(k.starts, true)
+	k.words = words.New(k.starts, true)
 	return k
 }
 
@@ -75,20 +78,20 @@ func formsOf(v string) []string {
 	return forms
 }
 
-// known masks known values in the view.
-func (s *scanner) known() {
-	k := s.f.known
+// findKnown masks known values in the view.
+func (s *scanner) findKnown() {
+	k := s.known
 	if k == nil {
 		return
 	}
 	done := 0
-	k.words.each(s.t, func(w int32, end int) bool {
+	k.words.Each(s.T, func(w int32, end int) bool {
 		start := end - len(k.starts[w])
 		if start < done {
 			return true
 		}
-		if n := k.longest(s.t[start:]); n > 0 {
-			s.mask(start, start+n, catKnown)
+		if n := k.longest(k.starts[w], s.T[start:]); n > 0 {
+			s.Mask(start, start+n, scan.Known)
 			done = start + n
 		}
 		return true
@@ -96,23 +99,13 @@ func (s *scanner) known() {
 }
 
 // longest is the length of the longest form that t begins with, or of the
-// piece of one that t ends with where something was cut off.
-func (k *known) longest(t string) int {
-	i := sort.SearchStrings(k.forms, t[:min(len(t), knownPrefix)])
-	if i > 0 {
-		i--
-	}
+// beginning of one where something was cut off. start is what t begins with.
+func (k *known) longest(start, t string) int {
 	best := 0
-	for ; i < len(k.forms); i++ {
-		f := k.forms[i]
-		n := common(f, t)
-		if n == len(f) {
+	for i := sort.SearchStrings(k.forms, start); i < len(k.forms) && strings.HasPrefix(k.forms[i], start); i++ {
+		n := common(k.forms[i], t)
+		if n == len(k.forms[i]) || n >= knownPrefix && edge(t[n:]) {
 			best = max(best, n)
-		} else if n >= knownPrefix && edge(t[n:]) {
-			best = max(best, n)
-		}
-		if n == 0 && f > t[:min(len(t), knownPrefix)] {
-			break
 		}
 	}
 	return best
@@ -126,7 +119,21 @@ func common(a, b string) int {
 	return n
 }
 
-// edge says whether t begins with what a truncation leaves, or is at its end.
-func edge(t string) bool {
-	return t == "" || strings.HasPrefix(t, "[truncated") || strings.HasPrefix(t, "...") || strings.HasPrefix(t, "…") || strings.HasPrefix(t, "\n[truncated") || strings.HasPrefix(t, "[...]")
+// tail is the length of the longest end of a form that t begins with, of at
+// least knownPrefix bytes.
+func (k *known) tail(t string) int {
+	best := 0
+	for _, f := range k.forms {
+		for at := len(f) - knownPrefix; at > 0 && len(t) >= knownPrefix; {
+			at = strings.LastIndex(f[:at+knownPrefix], t[:knownPrefix])
+			if at < 0 {
+				break
+			}
+			if strings.HasPrefix(t, f[at:]) {
+				best = max(best, len(f)-at)
+			}
+			at--
+		}
+	}
+	return best
 }

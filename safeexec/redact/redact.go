@@ -41,6 +41,9 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/view"
 )
 
 // ErrInternal is what every failure of this package is.
@@ -53,6 +56,12 @@ const Withheld = "[output withheld: redaction failed]"
 // second round of a masked text is what makes redaction idempotent; a text that
 // still changes after so many was made to.
 const maxRounds = 6
+
+// Clean makes text out of bytes that a program printed: broken UTF-8 becomes
+// U+FFFD; terminal escape sequences and control characters are removed, except
+// newline and tab. A carriage return becomes a newline. It is meant to run
+// before Redact, which looks through all of these as well.
+func Clean(b []byte) string { return view.Clean(b) }
 
 // Options are what a Redactor is told.
 type Options struct {
@@ -101,15 +110,15 @@ func (r *Redactor) RedactFor(text, command string) (res Result, err error) {
 	}()
 	h := hintFor(command)
 	until := time.Now().Add(budget(len(text)))
-	var cats [numCategories]bool
+	var cats [scan.NumCategories]bool
 	for range maxRounds {
 		spans := r.find(text, h, until)
 		if len(spans) == 0 {
-			res.Text, res.Categories = text, names(cats)
+			res.Text, res.Categories = text, scan.Names(cats)
 			return res, nil
 		}
 		for _, s := range spans {
-			cats[s.cat] = true
+			cats[s.Cat] = true
 		}
 		res.Count += len(spans)
 		text = replace(text, spans)
@@ -126,7 +135,7 @@ func (r *Redactor) Contains(text string) (found bool) {
 		}
 	}()
 	for _, s := range r.find(text, hint{}, time.Now().Add(budget(len(text)))) {
-		if s.cat != catSubscription {
+		if s.Cat != scan.Subscription {
 			return true
 		}
 	}
@@ -139,80 +148,72 @@ func budget(n int) time.Duration {
 	return 2*time.Second + time.Duration(n>>20)*time.Second
 }
 
-// A span is a range of bytes to be masked.
-type span struct {
-	start, end int
-	cat        category
-}
-
 // find gives the merged ranges of text that are to be masked, in order. It
 // panics when it takes too long, which its callers turn into a failure.
-func (r *Redactor) find(text string, h hint, until time.Time) []span {
+func (r *Redactor) find(text string, h hint, until time.Time) []scan.Span {
 	if text == "" {
 		return nil
 	}
 	f := finder{known: r.known, hint: h, until: until}
-	base, payload := normalise(text)
-	f.look(base)
-	f.look(payload)
-	f.derived(base)
-	f.derived(payload)
+	base, payload := view.Normalise(text)
+	f.all(base, 0)
+	f.all(payload, 0)
 	return merge(text, f.spans)
 }
 
-// merge sorts spans, widens them to whole characters and whole marks, joins
+// merge sorts scan.Spans, widens them to whole characters and whole marks, joins
 // those that touch, and drops those that would only replace marks by marks.
-func merge(text string, spans []span) []span {
+func merge(text string, spans []scan.Span) []scan.Span {
 	if len(spans) == 0 {
 		return nil
 	}
-	marks := findMarks(text)
+	marks := scan.FindMarks(text)
 	for i := range spans {
 		spans[i] = widen(text, spans[i], marks)
 	}
-	slices.SortFunc(spans, func(a, b span) int { return a.start - b.start })
+	slices.SortFunc(spans, func(a, b scan.Span) int { return a.Start - b.Start })
 	out := spans[:0]
 	for _, s := range spans {
 		last := len(out) - 1
-		if last >= 0 && s.start <= out[last].end {
-			out[last].end = max(out[last].end, s.end)
-			out[last].cat = min(out[last].cat, s.cat)
+		if last >= 0 && s.Start <= out[last].End {
+			out[last].End = max(out[last].End, s.End)
+			out[last].Cat = min(out[last].Cat, s.Cat)
 			continue
 		}
 		out = append(out, s)
 	}
-	return slices.DeleteFunc(out, func(s span) bool { return onlyMarks(text[s.start:s.end]) })
+	return slices.DeleteFunc(out, func(s scan.Span) bool { return scan.OnlyMarks(text[s.Start:s.End]) })
 }
 
 // widen moves the ends of s out of characters and marks.
-func widen(text string, s span, marks []span) span {
-	for s.start > 0 && s.start < len(text) && text[s.start]&0xC0 == 0x80 {
-		s.start--
+func widen(text string, s scan.Span, marks []scan.Span) scan.Span {
+	for s.Start > 0 && s.Start < len(text) && text[s.Start]&0xC0 == 0x80 {
+		s.Start--
 	}
-	for s.end < len(text) && text[s.end]&0xC0 == 0x80 {
-		s.end++
+	for s.End < len(text) && text[s.End]&0xC0 == 0x80 {
+		s.End++
 	}
-	i, _ := slices.BinarySearchFunc(marks, s.start, func(m span, at int) int {
-		if m.end <= at {
+	i, _ := slices.BinarySearchFunc(marks, s.Start, func(m scan.Span, at int) int {
+		if m.End <= at {
 			return -1
 		}
 		return 1
 	})
-	for ; i < len(marks) && marks[i].start < s.end; i++ {
-		s.start, s.end = min(s.start, marks[i].start), max(s.end, marks[i].end)
+	for ; i < len(marks) && marks[i].Start < s.End; i++ {
+		s.Start, s.End = min(s.Start, marks[i].Start), max(s.End, marks[i].End)
 	}
 	return s
 }
 
 // replace puts marks in the place of spans.
-func replace(text string, spans []span) string {
+func replace(text string, spans []scan.Span) string {
 	var b strings.Builder
 	b.Grow(len(text))
 	at := 0
 	for _, s := range spans {
-		b.WriteString(text[at:s.start])
-		b.WriteString(s.cat.mark())
-		at = s.end
+		b.WriteString(text[at:s.Start])
+		b.WriteString(s.Cat.Mark())
+		at = s.End
 	}
 	b.WriteString(text[at:])
 	return b.String()

@@ -3,6 +3,13 @@ package redact
 import (
 	"strings"
 	"time"
+
+	"ghostbot/safeexec/redact/fields"
+	"ghostbot/safeexec/redact/phrases"
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/shape"
+	"ghostbot/safeexec/redact/view"
+	"ghostbot/safeexec/redact/words"
 )
 
 // A finder collects the ranges of one text over all of its views.
@@ -10,56 +17,62 @@ type finder struct {
 	known *known
 	hint  hint
 	until time.Time
-	depth int // of base64 within base64
-	spans []span
+	spans []scan.Span
+}
+
+// maxDepth is how often base64 within base64 is decoded.
+const maxDepth = 2
+
+// all searches v and every view that is made from it.
+func (f *finder) all(v *view.View, depth int) {
+	if v == nil {
+		return
+	}
+	f.look(v)
+	for w, n := v.Unescaped(), 0; w != nil && n < 3; w, n = w.Unescaped(), n+1 {
+		f.look(w)
+	}
+	for w, n := v.Unpercented(), 0; w != nil && n < 2; w, n = w.Unpercented(), n+1 {
+		f.look(w)
+	}
+	if w := v.Joined(); w != nil {
+		f.look(w)
+	}
+	if depth < maxDepth {
+		f.all(v.Decoded(f.encoded(v)), depth+1)
+	}
 }
 
 // A scanner searches one view. The done fields say up to where a rule has
 // decided already: what begins before them is not looked at again, which is
 // what keeps every rule linear.
 type scanner struct {
-	f     *finder
-	v     *view
-	t     string
-	spans []span // of the view
+	*scan.Text
+	fields  fields.Fields
+	phrases phrases.Phrases
+	known   *known
 
-	line struct{ start, end int }
+	tokenDone, hashDone, paramDone int
 
-	labelDone, tokenDone, commandDone, tableDone, keyDone, lineDone, runDone int
-
-	name    pendingName
-	kinds   []int // where a document says that it is a Kubernetes Secret
-	bodies  []int // where its data begins
-	hashing int
+	cuts int // edges looked at
 }
 
 // look searches v.
-func (f *finder) look(v *view) {
-	if v == nil || v.text == "" {
-		return
-	}
+func (f *finder) look(v *view.View) {
 	if time.Now().After(f.until) {
 		panic("out of time")
 	}
-	s := scanner{f: f, v: v, t: v.text}
-	s.t = v.text
-	words.each(s.t, func(w int32, end int) bool {
+	t := &scan.Text{T: v.Text}
+	s := scanner{Text: t, fields: fields.Fields{Text: t, Printed: f.hint.secret}, phrases: phrases.Phrases{Text: t}, known: f.known}
+	vocabulary.Each(t.T, func(w int32, end int) bool {
 		s.hit(&triggers[w], end)
 		return true
 	})
-	s.known()
-	s.secrets()
-	s.runs()
-	for _, sp := range s.spans {
-		sp.start, sp.end = v.source(sp.start, sp.end)
+	s.findKnown()
+	s.fields.Secrets()
+	for _, sp := range t.Spans {
+		sp.Start, sp.End = v.Source(sp.Start, sp.End)
 		f.spans = append(f.spans, sp)
-	}
-}
-
-// mask adds a range of the view.
-func (s *scanner) mask(start, end int, c category) {
-	if start < end {
-		s.spans = append(s.spans, span{start, end, c})
 	}
 }
 
@@ -71,6 +84,7 @@ const (
 	ruleVendor                   // the prefix of a known token
 	ruleJWT                      // base64 of {" as it begins a JSON web token
 	ruleURL                      // ://
+	ruleConnect                  // what connection strings have in its place
 	ruleParam                    // a parameter of a query
 	ruleBearer                   // the word of an authorization scheme
 	ruleHeader                   // a header whose whole value is secret
@@ -78,18 +92,20 @@ const (
 	ruleKeyBegin                 // first line of a private key
 	ruleKeyEnd                   // last line of a private key
 	rulePutty                    // a private key in PuTTY's format
-	ruleHash                     // $id$ of a password hash
-	ruleScheme                   // {SSHA} and its like
+	ruleHash                     // $id$ of a password hash, or {SSHA}
 	rulePadding                  // == at the end of a storage key
-	ruleDevice                   // syntax of a device or VPN
+	ruleDevice                   // syntax of a device, VPN or protocol
 	ruleCommand                  // a program with secret arguments
 	ruleKind                     // kind: Secret
 	ruleData                     // data: of a Kubernetes Secret
 	ruleValue                    // value: that belongs to a name
+	ruleSecretObject             // what makes the value of its object a secret
 	ruleSubscription             // subscriptionId
 	ruleMark                     // a mark
 	ruleCut                      // an edge that a truncation made
 	ruleColumns                  // a line of tab-separated keys
+	rulePgpass                   // host:port:database:user:password
+	ruleJWK                      // a private key in JSON
 )
 
 // A trigger is a word and the rule that it starts.
@@ -99,10 +115,11 @@ type trigger struct {
 	arg  int // of the rule: an index into its table
 }
 
-// triggers is the table of all of them, words the automaton that finds them.
+// triggers is the table of all of them, vocabulary the automaton that finds
+// them.
 var (
-	triggers = triggerTable()
-	words    = newAutomaton(triggerWords(triggers), false)
+	triggers   = triggerTable()
+	vocabulary = words.New(triggerWords(triggers), false)
 )
 
 func triggerTable() (t []trigger) {
@@ -113,33 +130,37 @@ func triggerTable() (t []trigger) {
 	}
 	add(ruleLabel, "pass", "pswd", "pwd", "pw", "secret", "credential", "creds", "token", "psk", "key", "community", "auth", "kennwort")
 	add(ruleJWT, "eyj")
-	add(ruleURL, "://", "@tcp(", "@unix(", "jdbc:oracle:", "new pdo(")
+	add(ruleURL, "://")
+	add(ruleConnect, connects...)
 	add(ruleParam, params...)
 	add(ruleBearer, "bearer")
-	add(ruleHeader, headers...)
+	add(ruleHeader, "authorization", "x-ms-client-principal")
 	add(ruleCookie, "cookie")
 	add(ruleKeyBegin, "-----begin ", "---- begin ")
-	add(ruleKeyEnd, "private key-----", "private key block-----", "secret key-----")
+	add(ruleKeyEnd, "private key-----", "private key block-----", "secret key-----", "static key v1-----")
 	add(rulePutty, "putty-user-key-file-")
 	add(ruleHash, "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$7$", "$8$", "$9$", "$14$", "$y$", "$gy$", "$apr1$", "$p$", "$h$", "$s$", "$sha1$",
-		"$sha512$", "$argon2", "$scrypt$", "$pbkdf2", "$krb5", "pbkdf2_sha256$", "pbkdf2:sha", "scrypt:", "$dcc2$", "$md5$", "$bcrypt-sha256$")
-	add(ruleScheme, "{ssha", "{sha", "{smd5}", "{md5}", "{crypt}", "{pbkdf2", "{argon2")
+		"$sha512$", "$argon2", "$scrypt$", "$pbkdf2", "$krb5", "pbkdf2_sha256$", "pbkdf2:sha", "scrypt:", "$dcc2$", "$md5$", "$bcrypt-sha256$",
+		"{ssha", "{sha", "{smd5}", "{md5}", "{crypt}", "{pbkdf2", "{argon2")
 	add(rulePadding, "==")
 	add(ruleKind, "kind", "kubernetes.io/")
 	add(ruleData, "data", "stringdata")
 	add(ruleValue, "value")
+	add(ruleSecretObject, "keyname", ".vault.azure.net/secrets/", `"sensitive": true`, `"sensitive":true`)
 	add(ruleSubscription, "subscriptionid")
 	add(ruleMark, "[redacted")
 	add(ruleCut, "truncated", "omitted]", "[...]", "<snip>", "[snip]")
 	add(ruleColumns, "=\t")
-	for i, v := range vendors {
-		t = append(t, trigger{strings.ToLower(v.prefix), ruleVendor, i})
+	add(rulePgpass, ":*:", ":5432:", ":5433:", ":6432:", ":26257:")
+	add(ruleJWK, `"kty"`)
+	for i, v := range shape.Vendors {
+		t = append(t, trigger{strings.ToLower(v.Prefix), ruleVendor, i})
 	}
-	for i, d := range devices {
-		t = append(t, trigger{d.word, ruleDevice, i})
+	for i, d := range phrases.Rules {
+		t = append(t, trigger{d.Word, ruleDevice, i})
 	}
-	for i, p := range programs {
-		t = append(t, trigger{p.name, ruleCommand, i})
+	for i, p := range phrases.Programs {
+		t = append(t, trigger{p.Name, ruleCommand, i})
 	}
 	return t
 }
@@ -156,35 +177,32 @@ func (s *scanner) hit(t *trigger, end int) {
 	start := end - len(t.word)
 	switch t.rule {
 	case ruleLabel:
-		s.label(start, end)
+		s.fields.Label(start, end)
 	case ruleVendor:
-		s.vendor(&vendors[t.arg], start, end)
+		s.vendor(&shape.Vendors[t.arg], start, end)
 	case ruleJWT:
 		s.jwt(start)
 	case ruleURL:
-		s.url(t.word, start, end)
+		s.userinfo(start, end)
+		s.webhook(end)
+	case ruleConnect:
+		s.connect(t.word, start, end)
 	case ruleParam:
-		s.param(start, end)
+		s.param(t.word, start, end)
 	case ruleBearer:
 		s.bearer(start, end)
 	case ruleHeader:
 		s.header(start, end)
 	case ruleCookie:
 		s.cookie(start, end)
-	case ruleKeyBegin:
-		s.keyBegin(start, end)
-	case ruleKeyEnd:
-		s.keyEnd(start, end)
-	case rulePutty:
-		s.putty(start)
-	case ruleHash, ruleScheme:
-		s.hash(start, end, t.rule == ruleScheme)
+	case ruleHash:
+		s.hash(start, end)
 	case rulePadding:
 		s.padding(end)
 	case ruleDevice:
-		s.device(&devices[t.arg], start, end)
+		s.phrases.Device(phrases.Rules[t.arg], start, end)
 	case ruleCommand:
-		s.command(start, end)
+		s.phrases.Command(start, end)
 	default:
 		s.structure(t, start, end)
 	}
@@ -193,44 +211,77 @@ func (s *scanner) hit(t *trigger, end int) {
 // structure dispatches the triggers of structures.
 func (s *scanner) structure(t *trigger, start, end int) {
 	switch t.rule {
+	case ruleKeyBegin:
+		s.phrases.KeyBegin(start, end)
+	case ruleKeyEnd:
+		s.phrases.KeyEnd(start, end)
+	case rulePutty:
+		s.phrases.Putty(start)
 	case ruleKind:
-		s.kind(start, end)
+		s.fields.Kind(start, end)
 	case ruleData:
-		s.data(start, end)
+		s.fields.Data(start, end)
 	case ruleValue:
-		s.valueField(start, end)
+		s.fields.ValueField(start, end)
+	case ruleSecretObject:
+		s.fields.SecretObject(end)
 	case ruleSubscription:
-		s.subscription(start, end)
+		s.fields.Subscription(start, end)
 	case ruleMark:
-		if n := markAt(s.t[start:]); n > 0 { // its words are no labels
-			s.labelDone = max(s.labelDone, start+n)
+		if n := scan.MarkAt(s.T[start:]); n > 0 { // its words are no labels
+			s.fields.SkipTo(start + n)
 		}
 	case ruleCut:
 		s.cut(start, end)
 	case ruleColumns:
-		s.columns(start)
+		s.fields.Columns(start)
+	case rulePgpass:
+		s.fields.Pgpass(start)
+	case ruleJWK:
+		s.fields.JWK(end)
 	}
 }
 
-// word says whether t[a:b] is bounded by something that is no letter or digit.
-func (s *scanner) word(a, b int) bool {
-	return (a == 0 || !alnum(s.t[a-1])) && (b >= len(s.t) || !alnum(s.t[b]))
+// vendor masks a token with a known prefix.
+func (s *scanner) vendor(v *shape.Vendor, a, b int) {
+	if a < s.tokenDone {
+		return
+	}
+	if start, end, ok := v.Match(s.T, a, b, s.atCut); ok {
+		s.tokenDone = end
+		s.Mask(start, s.Wrapped(start, end), scan.Vendor)
+	}
 }
 
-// run is the end of the characters of set that start at i, at most limit.
-func (s *scanner) run(i int, set *[256]bool, limit int) int {
-	end := min(len(s.t), i+limit)
-	for i < end && set[s.t[i]] {
-		i++
+// jwt masks a JSON web token, whole or cut, that starts at a.
+func (s *scanner) jwt(a int) {
+	if a < s.tokenDone || s.T[a:a+3] != "eyJ" || a > 0 && shape.Alnum(s.T[a-1]) {
+		return
 	}
-	return i
+	end, ok := shape.JWT(s.T, a)
+	s.tokenDone = end
+	if ok {
+		s.Mask(a, s.Wrapped(a, end), scan.JWT)
+	}
 }
 
-// runBack is where the characters of set that end before i start.
-func (s *scanner) runBack(i int, set *[256]bool, limit int) int {
-	end := max(0, i-limit)
-	for i > end && set[s.t[i-1]] {
-		i--
+// hash masks a password hash.
+func (s *scanner) hash(a, b int) {
+	if a < s.hashDone || a > 0 && (shape.Alnum(s.T[a-1]) || s.T[a-1] == '$') {
+		return
 	}
-	return i
+	if end, ok := shape.Hash(s.T, a, b); ok {
+		s.hashDone = end
+		s.Mask(a, end, scan.Hash)
+	}
+}
+
+// padding masks a storage key whose double padding ends before end.
+func (s *scanner) padding(end int) {
+	if end < len(s.T) && s.T[end] == '=' {
+		return
+	}
+	if start, ok := shape.StorageKey(s.T, end); ok {
+		s.Mask(start, end, scan.StorageKey)
+	}
 }

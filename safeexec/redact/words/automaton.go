@@ -1,27 +1,30 @@
-package redact
+// Package words finds words in texts and knows what they mean in labels: the
+// automaton that looks for all triggers of a redactor at once, and the
+// vocabulary that tells "db_password" from "password_policy".
+package words
 
-// An automaton finds many words in one pass over a text (Aho and Corasick,
+// An Automaton finds many words in one pass over a text (Aho and Corasick,
 // 1975, with all failure transitions resolved). Letters match in both cases.
 // The alphabet is only as wide as the words need, so that the table stays in
 // the cache.
-type automaton struct {
+type Automaton struct {
 	class [256]uint8 // alphabet: 0 is every byte that is in no word
-	width int
-	next  []uint16 // state*width + class
-	found []int32  // per state: index into hits, 0 when no word ends here
+	bits  uint       // of the alphabet
+	next  []uint16   // state<<bits | class
+	found []int32    // per state: index into hits, 0 when no word ends here
 	hits  []hitRef
-	bits  uint
 }
 
 // A hitRef is a word that ends in a state, and the next one that does.
 type hitRef struct{ word, next int32 }
 
-// newAutomaton builds the automaton of words. exact words are matched as they
+// New builds the automaton of words. exact words are matched as they
 // are; without it they are lower-case and the text is folded.
-func newAutomaton(words []string, exact bool) *automaton {
-	m := &automaton{hits: make([]hitRef, 1)}
+func New(words []string, exact bool) *Automaton {
+	m := &Automaton{hits: make([]hitRef, 1)}
 	m.alphabet(words, exact)
-	trie := make([]uint16, m.width)
+	width := 1 << m.bits
+	trie := make([]uint16, width)
 	ends := []int32{0}
 	for w, s := range words {
 		at := 0
@@ -29,7 +32,7 @@ func newAutomaton(words []string, exact bool) *automaton {
 			k := at<<m.bits | int(m.class[s[i]])
 			if trie[k] == 0 {
 				trie[k] = uint16(len(ends))
-				trie = append(trie, make([]uint16, m.width)...)
+				trie = append(trie, make([]uint16, width)...)
 				ends = append(ends, 0)
 			}
 			at = int(trie[k])
@@ -42,7 +45,7 @@ func newAutomaton(words []string, exact bool) *automaton {
 	return m
 }
 
-func (m *automaton) alphabet(words []string, exact bool) {
+func (m *Automaton) alphabet(words []string, exact bool) {
 	n := uint8(1)
 	for _, s := range words {
 		for i := 0; i < len(s); i++ {
@@ -55,18 +58,16 @@ func (m *automaton) alphabet(words []string, exact bool) {
 	for c := 'A'; c <= 'Z' && !exact; c++ {
 		m.class[c] = m.class[c+'a'-'A']
 	}
-	m.width = 1
-	for m.width < int(n) {
-		m.width <<= 1
+	for 1<<m.bits < int(n) {
 		m.bits++
 	}
 }
 
 // resolve turns the trie into the automaton, breadth first.
-func (m *automaton) resolve() {
+func (m *Automaton) resolve() {
 	fail := make([]uint16, len(m.found))
 	queue := []uint16{}
-	for c := range m.width {
+	for c := range 1 << m.bits {
 		if s := m.next[c]; s != 0 {
 			queue = append(queue, s)
 		}
@@ -76,7 +77,7 @@ func (m *automaton) resolve() {
 		queue = queue[1:]
 		f := fail[at]
 		m.inherit(at, f)
-		for c := range m.width {
+		for c := range 1 << m.bits {
 			k := int(at)<<m.bits | c
 			over := m.next[int(f)<<m.bits|c]
 			if s := m.next[k]; s != 0 {
@@ -91,7 +92,7 @@ func (m *automaton) resolve() {
 
 // inherit lets the words that end in state f end in state at as well: they are
 // appended to its own chain.
-func (m *automaton) inherit(at, f uint16) {
+func (m *Automaton) inherit(at, f uint16) {
 	if m.found[f] == 0 {
 		return
 	}
@@ -106,9 +107,9 @@ func (m *automaton) inherit(at, f uint16) {
 	m.hits[h].next = m.found[f]
 }
 
-// each calls f with every word found in text and the index after it. It stops
+// Each calls f with every word found in text and the index after it. It stops
 // when f returns false.
-func (m *automaton) each(text string, f func(word int32, end int) bool) {
+func (m *Automaton) Each(text string, f func(word int32, end int) bool) {
 	at := 0
 	next, class, bits, found := m.next, &m.class, m.bits, m.found
 	for i := 0; i < len(text); i++ {

@@ -1,0 +1,74 @@
+package redact
+
+import (
+	"bytes"
+	"fmt"
+	"os"
+	"runtime"
+	"runtime/debug"
+	"strings"
+	"testing"
+	"time"
+)
+
+// ordinaryText is text as diagnostic commands print it, about n bytes.
+func ordinaryText(n int) string {
+	var b strings.Builder
+	for i := 0; b.Len() < n; i++ {
+		fmt.Fprintf(&b, "2025-01-15T14:32:%02d.%06dZ gw-%d kernel: [%d.%06d] eth0: link up 10.20.%d.%d:%d > 10.20.30.40:443 flags [S] seq %d win 64240\n", i%60, i, i%7, i, i, i%256, i%250, 1024+i%60000, i*7919)
+		switch i % 10 {
+		case 0:
+			b.WriteString("tcp   ESTAB  0      0      10.20.1.4:51514   10.20.30.40:443   users:((\"curl\",pid=2211,fd=5))\n")
+		case 3:
+			fmt.Fprintf(&b, "{\"name\": \"web-vm-%d-nic\", \"id\": \"/subscriptions/c6f6b611-6c76-4a34-9b4a-f50c47f6dfbe/resourceGroups/prod-rg\", \"state\": \"Succeeded\", \"tags\": {\"key\": \"value\"}}\n", i)
+		case 5:
+			b.WriteString("GET https://api.example.com/v1/items?page=2&sort=name HTTP/1.1 200 0.041512 user-agent=curl/8.5.0\n")
+		case 7:
+			b.WriteString("sshd[991]: Failed password for root from 10.1.2.3 port 50122 ssh2; key exchange: curve25519-sha256, host key: ssh-ed25519\n")
+		case 9:
+			fmt.Fprintf(&b, "level=info msg=\"request done\" token_type=bearer path=/oauth2/token%%20x status=200 session=sess-%d\n", i)
+		}
+	}
+	return b.String()
+}
+
+func TestTiming(t *testing.T) {
+	r := New(Options{Known: []string{"abcdefgh12345678"}})
+	const n = 1 << 20
+	rep := func(s string) string { return strings.Repeat(s, n/len(s)+1)[:n] }
+	cases := map[string]string{"ordinary": ordinaryText(n)}
+	for _, s := range []string{"a", "password", "password ", "password=", "password=\n", "password=\"", "password='x", "key", "key=", "-----BEGIN PRIVATE KEY-----\n", "-----BEGIN PRIVATE KEY-----", "-----END PRIVATE KEY-----\n",
+		"eyJ", "eyJhbGciOiJIUzI1NiJ9.", "://", "http://a:b", "a:b@", "https://u:p@h/ ", "?sv=", "?sig=", "Server=a;b=c;", "\\", "\\\\\\\"", "\\u0041", "%25", "%41", "&amp;", "&", "\x1b[31m", "\u200b", "p\u200bassword=x ", "\x1b]8;;http://a:b@c\x07", "=", "==", "A=",
+		"curl ", "curl -u a:b ", "mysql -p", "{\"name\":\"password\",", "\"value\":", "\"name\":\"password\",\"value\":\"x\"},", "kind: Secret\n", "data:\n", "kind: Secret\ndata:\n", "kind: Secret\ndata:\n  a: b\n", "  password  \n", "NAME  PASSWORD\n", "user,password\n", "a\t", "wg0\tQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUFBQUE=\t", "$6$", "$1$a", "{SSHA}", "cGFzc3dvcmQ9aHVudGVyMg==", "cGFzc3dvcmQ9aHVudGVyMg== ", "bearer ", "Authorization: ", "Cookie: a=b; ", "a=b; ", "[truncated: ", "truncated ", "[REDACTED]", "[REDACTED", "password=[REDACTED] ", "snmp-server host ", "enc ", "radius-server host a ", "<password>", "<password><key>", "password: |\n", "password:\n - ", "password: [", "password: [\"", "password:\n", "auth ", "\"auth\":\"YTpi\"", "secret\\\n", "a\\\n", "a&#39;", "аеорс", "\U0001d400", "p\b", "ghp_", "ghp_aaaaaaaaaaaaaaaaaaaa", "AKIA", "ATATT3", "xoxb-1", "key-", "subscriptionId=", "-u ", "\n", "\"", "'", " ", "{", "value  name\n", "name  value\npassword  x\n", "echo x|", "\xff", "\xc2", "\x1b", "\x1b]", "\x1bP"} {
+		cases[s] = rep(s)
+	}
+	for name, in := range cases {
+		debug.SetGCPercent(100)
+		runtime.GC()
+		at := time.Now()
+		fmt.Fprintf(os.Stderr, "> %q\n", name)
+		_, err := r.RedactFor(in, "")
+		d := time.Since(at)
+		if d > 60*time.Millisecond || err != nil {
+			t.Logf("%-40q %8.1f ms %v", name, float64(d.Microseconds())/1000, err)
+		}
+	}
+}
+
+func BenchmarkRedact(b *testing.B) {
+	r := New(Options{})
+	in := ordinaryText(1 << 20)
+	b.Run("ordinary", func(b *testing.B) {
+		b.SetBytes(int64(len(in)))
+		for b.Loop() {
+			r.Redact(in)
+		}
+	})
+	b.Run("floor", func(b *testing.B) {
+		b.SetBytes(int64(len(in)))
+		raw := []byte(in)
+		for b.Loop() {
+			bytes.Index(raw, []byte("no such word in it"))
+		}
+	})
+}

@@ -1,0 +1,277 @@
+// Package fields masks the values of labels: what stands behind "password" in
+// assignments, headers, JSON, YAML, XML, tables, flags and sentences, and the
+// data of structures that say themselves that they are secret.
+package fields
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/shape"
+	"ghostbot/safeexec/redact/words"
+)
+
+// Fields searches one text. Its methods are called with the places of trigger
+// words, in the order of the text. The done fields say up to where a rule has
+// decided already: what begins before them is not looked at again, which is
+// what keeps every rule linear.
+type Fields struct {
+	*scan.Text
+	Printed bool // a command printed the text that prints a secret by design
+
+	labelDone, tableDone, columnsDone, keyDone int
+
+	name      pendingName
+	secretObj int   // behind what makes a secret of the object around it; 0 is none
+	kinds     []int // where a document says that it is a Kubernetes Secret
+	bodies    []int // where its data begins
+}
+
+// Label handles a word of the vocabulary at t[a:b]: it finds the whole label,
+// what separates it from its value, and the value.
+func (s *Fields) Label(a, b int) {
+	if b <= s.labelDone {
+		return
+	}
+	l, ok := s.labelAt(a, b)
+	if !ok {
+		return
+	}
+	switch {
+	case s.nameValue(l), s.headerCell(l), s.element(l), s.assigned(l), s.flagged(l):
+	default:
+		s.spaced(l)
+	}
+}
+
+// labelAt finds and classifies the identifier around t[a:b].
+func (s *Fields) labelAt(a, b int) (l scan.Label, ok bool) {
+	t := s.T
+	lo := scan.LabelSet.Start(t, a, a-scan.MaxLabel)
+	hi := scan.LabelSet.End(t, b, b+scan.MaxLabel)
+	s.labelDone = hi
+	if hi-b == scan.MaxLabel {
+		return l, false
+	}
+	l = scan.Label{Start: lo, End: hi}
+	for l.Start < a && t[l.Start] == '-' {
+		l.Start++
+		l.Dashes++
+	}
+	for l.End > b && (t[l.End-1] == '.' || t[l.End-1] == '-') {
+		l.End--
+	}
+	l.Label, ok = words.Classify(s.wordBefore(lo), t[l.Start:l.End])
+	l.Cat = categoryOf(l.Label)
+	return l, ok
+}
+
+// SkipTo says that what stands before i holds no labels: it is a mark.
+func (s *Fields) SkipTo(i int) { s.labelDone = max(s.labelDone, i) }
+
+// wordBefore is the word that one space sets apart from position i: "private
+// key", "no password".
+func (s *Fields) wordBefore(i int) string {
+	if i < 2 || s.T[i-1] != ' ' || !shape.Alnum(s.T[i-2]) {
+		return ""
+	}
+	start := shape.SetAlnum.Start(s.T, i-1, i-25)
+	if i-1-start == 24 {
+		return ""
+	}
+	return s.T[start : i-1]
+}
+
+func categoryOf(l words.Label) scan.Category {
+	switch c := l.Noun; {
+	case c&words.Pass != 0:
+		return scan.Password
+	case c&words.Token != 0:
+		return scan.Token
+	case c&words.Community != 0:
+		return scan.Community
+	case (c|l.Qualifier)&words.SharedKey != 0:
+		return scan.SharedKey
+	case c&words.Key != 0:
+		return scan.APIKey
+	}
+	return scan.Secret
+}
+
+// assigned handles "label = value" with all its separators and quotes.
+func (s *Fields) assigned(l scan.Label) bool {
+	i := s.Blanks(s.Closers(l.End))
+	n := s.Separator(i)
+	if n == 0 {
+		return s.argument(l)
+	}
+	colon := n == 1 && s.T[i] == ':'
+	i = s.Blanks(i + n)
+	if l.Noun&words.Auth != 0 && s.userPass(l, i) {
+		return true
+	}
+	if s.Newline(i) {
+		s.nextLine(l, i)
+		return true
+	}
+	if colon && s.block(l, i) || s.list(l, i) {
+		return true
+	}
+	s.value(l, i, 0)
+	return true
+}
+
+// argument handles password("value").
+func (s *Fields) argument(l scan.Label) bool {
+	if p := s.Peek(l.End, 3); len(p) < 3 || p[0] != '(' || p[1] != '"' && p[1] != '\'' {
+		return false
+	}
+	return s.value(l, l.End+1, 4)
+}
+
+// value masks the value at i when it passes the guards. minimum is the least
+// length. It says whether it masked something.
+func (s *Fields) value(l scan.Label, i, minimum int) bool {
+	v := s.ValueAt(i)
+	if v.Start == v.End && !v.Open {
+		return false
+	}
+	if l.Noun&(words.Token|words.Auth|words.Key|words.Secret) != 0 {
+		v = s.AfterScheme(v)
+	}
+	head := s.Head(v)
+	if len(head) < max(minimum, 1) || s.Harmless(l, v, head) || l.Weak && !convincing(l, head) {
+		return false
+	}
+	end := s.Extend(v)
+	s.labelDone = max(s.labelDone, end)
+	s.Mask(v.Start, end, l.Cat)
+	return true
+}
+
+// convincing says whether a value alone makes a weak label a secret's.
+func convincing(l scan.Label, head string) bool {
+	if l.Noun&words.Key != 0 {
+		return shape.Token(head)
+	}
+	return shape.Secret(head)
+}
+
+// maxItems bounds lists of secrets.
+const maxItems = 64
+
+// nextLine takes a value from the lines after its label: items of a list, a
+// quoted string, or one word that looks like a secret.
+func (s *Fields) nextLine(l scan.Label, i int) {
+	if i < len(s.T) && s.T[i] == '\r' {
+		i++
+	}
+	if i >= len(s.T) || s.T[i] != '\n' {
+		return
+	}
+	l.Weak = true
+	i = s.Blanks(i + 1)
+	for n := 0; n < maxItems && s.Peek(i, 2) == "- "; n++ {
+		if !s.value(l, i+2, 4) {
+			return
+		}
+		i = s.Blanks(min(s.LineEnd(i)+1, len(s.T)))
+	}
+	if i >= len(s.T) {
+		return
+	}
+	v := s.ValueAt(i)
+	end := s.Blanks(min(v.After, len(s.T)))
+	if end < len(s.T) && strings.IndexByte("\r\n,;}])", s.T[end]) < 0 || s.T[end-1] == ':' {
+		return
+	}
+	if v.Quote == '"' || v.Quote == '\'' {
+		l.Weak = false
+		s.value(l, i, 1)
+	} else {
+		s.value(l, i, 8)
+	}
+}
+
+// block masks the lines of a YAML block scalar: those deeper in than the label.
+func (s *Fields) block(l scan.Label, i int) bool {
+	t := s.T
+	if t[i] != '|' && t[i] != '>' {
+		return false
+	}
+	for i++; i < len(t) && (t[i] == '-' || t[i] == '+' || shape.Digit(t[i])); i++ {
+	}
+	if i = s.Blanks(i); !s.Newline(i) {
+		return false
+	}
+	indent := s.indent(l.Start)
+	start, end := -1, s.LineEnd(i)
+	for at := end + 1; at < len(t); at = end + 1 {
+		line := s.Blanks(at)
+		if !s.Newline(line) && line-at <= indent {
+			break
+		}
+		end = s.LineEnd(at)
+		if start < 0 {
+			start = line
+		}
+	}
+	if start >= 0 && !strings.HasPrefix(t[start:], "-----BEGIN") {
+		for end > start && (t[end-1] == '\n' || t[end-1] == '\r') {
+			end--
+		}
+		s.labelDone = max(s.labelDone, end)
+		s.Mask(start, end, l.Cat)
+	}
+	return true
+}
+
+// list masks the strings of a list in brackets.
+func (s *Fields) list(l scan.Label, i int) bool {
+	if s.T[i] != '[' || scan.MarkAt(s.T[i:]) > 0 {
+		return false
+	}
+	for n := 0; n < maxItems; n++ {
+		i++
+		for k := 0; k < 64 && i < len(s.T) && (shape.Blank(s.T[i]) || s.Newline(i)); k++ {
+			i++
+		}
+		if i >= len(s.T) || s.T[i] != '"' && s.T[i] != '\'' {
+			return n > 0
+		}
+		v := s.ValueAt(i)
+		s.value(l, i, 0)
+		i = v.After
+		if v.More || i >= len(s.T) || s.T[i] != ',' {
+			return true
+		}
+	}
+	return true
+}
+
+// indent is how many blanks the line that holds i starts with, the dash of a
+// list's item among them.
+func (s *Fields) indent(i int) int {
+	start := s.LineStart(i)
+	end := s.Blanks(start)
+	for s.Peek(end, 2) == "- " {
+		end = s.Blanks(end + 1)
+	}
+	return min(end, i) - start
+}
+
+// userPass handles the label "auth": base64 of user:password. It says whether
+// nothing else can follow this label.
+func (s *Fields) userPass(l scan.Label, i int) bool {
+	if i >= len(s.T) {
+		return true
+	}
+	v := s.ValueAt(i)
+	raw, err := base64.StdEncoding.DecodeString(s.T[v.Start:v.End])
+	if err == nil && len(raw) > 3 && shape.Printable(raw) && strings.IndexByte(string(raw), ':') > 0 {
+		s.Mask(v.Start, v.End, scan.Password)
+		return true
+	}
+	return !l.Compound
+}

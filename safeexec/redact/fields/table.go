@@ -1,0 +1,221 @@
+package fields
+
+import (
+	"strings"
+
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/shape"
+	"ghostbot/safeexec/redact/words"
+)
+
+// maxHeader bounds the lines of a table.
+const maxHeader = 4096
+
+// A column of a table is the range of its cell in a line.
+type column struct{ start, end int }
+
+// A tableHead is what the header of a table says about its columns.
+type tableHead struct {
+	sep    byte // what separates cells; 0 are blanks
+	cols   []column
+	secret []int // columns of secrets
+	weak   bool  // which must look like some
+	names  int   // the column of names, and
+	value  int   // of their values, -1 when there is none
+}
+
+// headerCell handles a label that is a cell in the header of a table.
+func (s *Fields) headerCell(l scan.Label) bool {
+	after := s.Blanks(l.End)
+	if l.Start < s.tableDone || after >= len(s.T) || s.Separator(after) > 0 {
+		return false
+	}
+	next := s.T[l.End]
+	if after-l.End < 2 && next != '\t' && next != ',' && s.T[after] != '|' && !s.Newline(after) {
+		return false
+	}
+	return s.table(l.Start)
+}
+
+// table masks the sensitive cells of the table whose header holds position a.
+// It says whether there is such a table.
+func (s *Fields) table(a int) bool {
+	start, end := s.LineStart(a), s.LineEnd(a)
+	if a < s.tableDone || end-start > maxHeader || end >= len(s.T) {
+		return false
+	}
+	h, ok := s.tableHead(strings.TrimRight(s.T[start:end], "\r"), end+1)
+	if !ok {
+		return false
+	}
+	s.tableDone = end
+	var rc []column
+	at := end + 1
+	for at < len(s.T) {
+		stop := s.LineEnd(at)
+		row := strings.TrimRight(s.T[at:stop], "\r")
+		if strings.TrimSpace(row) == "" || len(row) > 2*maxHeader {
+			break
+		}
+		rc = s.row(h, at, row, rc[:0])
+		at = stop + 1
+		s.tableDone = stop
+	}
+	return at > end+1
+}
+
+// tableHead reads a header; the line after it begins at next.
+func (s *Fields) tableHead(header string, next int) (h tableHead, ok bool) {
+	h = tableHead{names: -1, value: -1}
+	for _, c := range []byte("\t|,;") {
+		if strings.IndexByte(header, c) >= 0 && (c == '\t' || c == '|' || !strings.Contains(header, "  ")) {
+			h.sep = c
+			break
+		}
+	}
+	h.cols = cells(header, h.sep, nil)
+	if len(h.cols) < 2 && !s.ruled(next) || (h.sep == ',' || h.sep == ';') && strings.ContainsAny(header, ":<=(") {
+		return h, false
+	}
+	keys := false
+	for i, c := range h.cols {
+		keys = h.column(i, header[c.start:c.end]) || keys
+	}
+	if keys && h.value >= 0 {
+		h.secret = append(h.secret, h.value)
+	}
+	if h.names < 0 {
+		h.value = -1
+	}
+	return h, len(h.secret) > 0 || h.value >= 0
+}
+
+// column notes what the cell of a header says about its column; true when all
+// values of the table are secrets.
+func (h *tableHead) column(i int, cell string) (keys bool) {
+	switch low := strings.ToLower(cell); low {
+	case "value", "secretvalue", "secret value":
+		h.value = i
+	case "keyname":
+		h.names = i
+		return true
+	case "name", "key", "variable", "setting":
+		h.names = i
+	default:
+		if len(cell) > scan.MaxLabel {
+			return false
+		}
+		if l, ok := words.Classify("", cell); ok && l.Noun&words.Plural == 0 {
+			h.secret = append(h.secret, i)
+			h.weak = h.weak || l.Weak
+		}
+	}
+	return false
+}
+
+// ruled says whether a line of dashes starts at i.
+func (s *Fields) ruled(i int) bool {
+	if i >= len(s.T) {
+		return false
+	}
+	line := s.Peek(i, s.LineEnd(i)-i)
+	return strings.HasPrefix(line, "---") && strings.Trim(line, "- \r") == ""
+}
+
+// cells splits a line into out.
+func cells(line string, sep byte, out []column) []column {
+	for i := 0; i <= len(line); {
+		start := i
+		if sep != 0 {
+			n := strings.IndexByte(line[i:], sep)
+			if n < 0 {
+				n = len(line) - i
+			}
+			i += n + 1
+			out = append(out, trim(line, start, start+n))
+			continue
+		}
+		for start < len(line) && line[start] == ' ' {
+			start++
+		}
+		if start == len(line) {
+			break
+		}
+		n := strings.Index(line[start:], "  ")
+		if n < 0 {
+			n = len(line) - start
+		}
+		out = append(out, column{start, start + n})
+		i = start + n
+	}
+	return out
+}
+
+// trim narrows a cell to what is in its blanks and quotes.
+func trim(line string, a, b int) column {
+	for a < b && (line[a] == ' ' || line[a] == '"' || line[a] == '\'') {
+		a++
+	}
+	for b > a && (line[b-1] == ' ' || line[b-1] == '"' || line[b-1] == '\'') {
+		b--
+	}
+	return column{a, b}
+}
+
+// row masks the secret cells of a row that starts at at. rc is room for its
+// cells.
+func (s *Fields) row(h tableHead, at int, row string, rc []column) []column {
+	rc = cells(row, h.sep, rc)
+	if len(rc) != len(h.cols) && (h.sep == ',' || h.sep == ';') {
+		return rc
+	}
+	if h.sep == 0 && len(rc) != len(h.cols) {
+		rc = byPlace(row, h.cols, rc[:0])
+	}
+	for _, i := range h.secret {
+		s.cell(at, row, rc, i, h.weak)
+	}
+	if h.value < 0 || h.names >= len(rc) || h.value >= len(rc) {
+		return rc
+	}
+	if name := row[rc[h.names].start:rc[h.names].end]; len(name) <= scan.MaxLabel {
+		if l, ok := words.Classify("", name); ok {
+			s.cell(at, row, rc, h.value, l.Weak)
+		}
+	}
+	return rc
+}
+
+// byPlace cuts a row where its header's columns begin, moved to a blank.
+func byPlace(row string, cols, out []column) []column {
+	for i, c := range cols {
+		start, end := min(c.start, len(row)), len(row)
+		if i+1 < len(cols) {
+			end = min(cols[i+1].start, len(row))
+		}
+		for start > 0 && start < len(row) && row[start-1] != ' ' && row[start] != ' ' {
+			start--
+		}
+		for end < len(row) && end > start && row[end-1] != ' ' {
+			end--
+		}
+		out = append(out, trim(row, start, max(start, end)))
+	}
+	return out
+}
+
+// cell masks one cell when it passes the guards.
+func (s *Fields) cell(at int, row string, rc []column, i int, weak bool) {
+	if i >= len(rc) || rc[i].end-rc[i].start < 3 {
+		return
+	}
+	v := row[rc[i].start:rc[i].end]
+	if strings.Trim(v, "-=+") == "" {
+		return
+	}
+	w := scan.Value{Start: at + rc[i].start, End: at + rc[i].end, After: at + rc[i].end}
+	if s.Harmless(scan.Label{Label: words.Label{Noun: words.Pass}}, w, v) || weak && !shape.Secret(v) {
+		return
+	}
+	s.Mask(w.Start, w.End, scan.Password)
+}

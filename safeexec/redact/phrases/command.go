@@ -1,0 +1,261 @@
+package phrases
+
+import (
+	"strings"
+
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/shape"
+	"ghostbot/safeexec/redact/words"
+)
+
+// A Program is a command with secret arguments that no label gives away. Its
+// flags are "flag:mode" each; where the flag is left out, the mode is about the
+// program's own words. needs is a word without which they mean something else.
+//
+//	v    the next word, or after "="
+//	a    attached only: -psecret
+//	b    attached or the next word
+//	u    user:secret, user%secret or user,secret
+//	/    user/secret, with @host behind it or not
+//	:    what follows the last colon
+//	c    name=value pairs, as cookies are
+//	L    the last word of the command, when this flag is there
+//	1-9  that word that is no flag, after the flag or the program's name
+type Program struct {
+	Name         string
+	flags, needs string
+}
+
+// Programs is the table. Long flags with a telling name need no row: they are
+// labels.
+var Programs = []Program{
+	{"curl", "-u:u --user:u -U:u --proxy-user:u -b:c --cookie:c -E:u --cert:u --oauth2-bearer:v --pass:v", ""},
+	{"http", "-a:u --auth:u", ""}, {"https", "-a:u --auth:u", ""}, {"xh", "-a:u --auth:u", ""},
+	{"mysql", "-p:a", ""}, {"mysqldump", "-p:a", ""}, {"mysqladmin", "-p:a", ""}, {"mysqlsh", "-p:a", ""}, {"mysqlimport", "-p:a", ""},
+	{"mariadb", "-p:a", ""}, {"mariadb-dump", "-p:a", ""}, {"mycli", "-p:a", ""}, {"mongo", "-p:b", ""}, {"mongosh", "-p:b", ""},
+	{"mongodump", "-p:b", ""}, {"redis-cli", "-a:v --pass:v", ""}, {"cqlsh", "-p:v", ""}, {"sqlcmd", "-P:b", ""}, {"bcp", "-P:b", ""},
+	{"tsql", "-P:b", ""}, {"isql", "3", ""}, {"sqlplus", "/", ""}, {"expdp", "/", ""}, {"impdp", "/", ""}, {"rman", "target:/", ""},
+	{"influx", "-password:v -p:v", ""}, {"etcdctl", "--user:u", ""}, {"rabbitmqctl", "add_user:2 change_password:2 authenticate_user:2", ""},
+	{"sshpass", "-p:b", ""}, {"plink", "-pw:v", ""}, {"pscp", "-pw:v", ""}, {"psftp", "-pw:v", ""}, {"putty", "-pw:v", ""},
+	{"ssh-keygen", "-N:v -P:v", ""}, {"openssl", "-k:v -K:v", ""}, {"gpg", "--passphrase:v", ""}, {"keytool", "-storepass:v -keypass:v", ""},
+	{"zip", "-P:b", ""}, {"unzip", "-P:b", ""}, {"7z", "-p:a", ""}, {"7za", "-p:a", ""}, {"rar", "-p:a -hp:a", ""}, {"unrar", "-p:a", ""},
+	{"htpasswd", "-b:L -nb:L -bn:L -bc:L -cb:L -bB:L -Bb:L -nbB:L -bnB:L -cbB:L", ""}, {"useradd", "-p:b", ""}, {"usermod", "-p:b", ""},
+	{"ldapsearch", "-w:b", ""}, {"ldapmodify", "-w:b", ""}, {"ldapadd", "-w:b", ""}, {"ldapdelete", "-w:b", ""}, {"ldapwhoami", "-w:b", ""},
+	{"ldappasswd", "-w:b -s:b -a:b", ""}, {"ldapcompare", "-w:b", ""}, {"kadmin", "-w:v -pw:v", ""}, {"kadmin.local", "-pw:v", ""},
+	{"snmpwalk", snmpFlags, ""}, {"snmpget", snmpFlags, ""}, {"snmpset", snmpFlags, ""}, {"snmpgetnext", snmpFlags, ""}, {"snmpbulkwalk", snmpFlags, ""},
+	{"snmpbulkget", snmpFlags, ""}, {"snmptable", snmpFlags, ""}, {"snmptrap", snmpFlags, ""}, {"snmpstatus", snmpFlags, ""}, {"snmpdf", snmpFlags, ""},
+	{"snmpinform", snmpFlags, ""}, {"snmp-check", "-c:b", ""}, {"braa", "1u", ""}, {"check_snmp", "-C:b -A:b -X:b", ""},
+	{"docker", "-p:b", "login"}, {"podman", "-p:b", "login"}, {"nerdctl", "-p:b", "login"}, {"helm", "-p:b", "login"}, {"skopeo", "-p:b", "login"},
+	{"oras", "-p:b", "login"}, {"az", "-p:b", "login"}, {"oc", "-p:b", "login"}, {"cf", "-p:b", "login"}, {"vault", "login:1", ""},
+	{"smbclient", "-U:u --user:u", ""}, {"rpcclient", "-U:u", ""}, {"winexe", "-U:u", ""}, {"smbmap", "-p:v", ""}, {"net", "user:2 use:3", ""},
+	{"rdesktop", "-p:v", ""}, {"nxc", "-p:v", ""}, {"crackmapexec", "-p:v", ""}, {"evil-winrm", "-p:v", ""}, {"psexec", "-p:v", ""}, {"schtasks", "/rp:v", ""},
+	{"ipmitool", "-P:b", ""}, {"ipmipower", "-p:v", ""}, {"lftp", "-u:u", ""}, {"ncftp", "-p:v", ""}, {"ncftpget", "-p:v", ""}, {"ncftpput", "-p:v", ""},
+	{"mosquitto_pub", "-P:v", ""}, {"mosquitto_sub", "-P:v", ""}, {"swaks", "-ap:v", ""}, {"sendemail", "-xp:v", ""}, {"x11vnc", "-passwd:v", ""},
+	{"hydra", "-p:v", ""}, {"medusa", "-p:v", ""}, {"radtest", "2", ""}, {"radclient", "3", ""}, {"wpa_passphrase", "2", ""}, {"iwconfig", "key:1", ""},
+	{"nmcli", "802-11-wireless-security.psk:v wifi-sec.psk:v", ""}, {"aws", "aws_secret_access_key:1 aws_session_token:1", ""}, {"tcpdump", "-E::", ""},
+	{"dig", "-y::", ""}, {"nsupdate", "-y::", ""}, {"samba-tool", "setpassword:2", ""}, {"rconcli", "--password:v", ""}, {"svn", "--password:v", ""},
+}
+
+const snmpFlags = "-c:b -A:b -X:b"
+
+// programIndex finds a program by name.
+var programIndex = indexPrograms()
+
+func indexPrograms() map[string]*Program {
+	t := map[string]*Program{}
+	for i := range Programs {
+		t[Programs[i].Name] = &Programs[i]
+	}
+	return t
+}
+
+// maxCommand bounds how far the arguments of one command are looked at.
+const maxCommand = 4096
+
+// Command handles the command line that begins with a program's name, to the
+// end of its line. Programs that it names further on take over there, so each
+// line is read once.
+func (s *Phrases) Command(a, b int) {
+	t := s.T
+	if a < s.commandDone || b >= len(t) || !shape.Blank(t[b]) || a > 0 && (scan.LabelSet[t[a-1]] || t[a-1] == '=') {
+		return
+	}
+	c := commandLine{s: s, end: min(s.LineEnd(b), b+maxCommand)}
+	s.commandDone = c.end
+	c.start(programIndex[strings.ToLower(t[a:b])], b)
+	for i := s.Blanks(b); i < c.end; i = s.Blanks(i) {
+		n := c.word(i)
+		c.argument(i, n)
+		i = n
+	}
+	c.finish()
+}
+
+// A commandLine is a command whose arguments are being read.
+type commandLine struct {
+	s     *Phrases
+	end   int
+	p     *Program // nil: nothing about the words to come is known
+	plain int      // words so far that are no flags
+	want  int      // the one of them that is a secret
+	mode  byte     // how the secret stands in it
+	next  byte     // the mode of the word to come, when a flag announced it
+	last  bool     // the last word is a secret
+	tail  [2]int   // the last word that is no flag
+}
+
+// start begins the command p, whose words follow from at.
+func (c *commandLine) start(p *Program, at int) {
+	*c = commandLine{s: c.s, end: c.end}
+	if p == nil || p.needs != "" && !strings.Contains(c.s.T[at:c.end], p.needs) {
+		return
+	}
+	c.p = p
+	if f := p.flags; len(f) <= 2 {
+		c.position(f)
+	}
+}
+
+// position notes which word that is no flag is a secret: a number, then how it
+// stands there.
+func (c *commandLine) position(mode string) {
+	c.plain, c.want, c.mode = 0, 1, mode[len(mode)-1]
+	if shape.Digit(mode[0]) {
+		c.want = int(mode[0] - '0')
+	}
+	if shape.Digit(c.mode) {
+		c.mode = 'v'
+	}
+}
+
+// word is the end of the word at i, with its quoted parts.
+func (c *commandLine) word(i int) int {
+	t := c.s.T
+	for i < c.end && !shape.Blank(t[i]) {
+		if q := t[i]; q == '"' || q == '\'' {
+			n := strings.IndexByte(t[i+1:c.end], q)
+			if n < 0 {
+				return c.end
+			}
+			i += n + 1
+		}
+		i++
+	}
+	return min(i, c.end)
+}
+
+// argument handles the word t[i:end].
+func (c *commandLine) argument(i, end int) {
+	w := c.s.T[i:end]
+	if next := c.next; next != 0 {
+		c.next = 0
+		if w[0] != '-' || next == 'b' || next == 'v' && len(w) > 3 && w[1] != '-' {
+			c.secret(i, end, next)
+			return
+		}
+	}
+	switch {
+	case w[0] == '|' || w[0] == ';' || w == "&&" || w == "&":
+		c.finish()
+		c.start(nil, end)
+	case c.p == nil || c.plain == 0 || w[0] == '/':
+		if p := programIndex[w[strings.LastIndexByte(w, '/')+1:]]; p != nil {
+			c.start(p, end)
+			return
+		}
+	}
+	if c.p == nil || c.flag(w, i, end) || w[0] == '-' || w[0] == '+' {
+		return
+	}
+	c.plain++
+	c.tail = [2]int{i, end}
+	if c.plain == c.want {
+		c.secret(i, end, c.mode)
+	}
+	if w[len(w)-1] == ';' {
+		c.finish()
+		c.start(nil, end)
+	}
+}
+
+// flag handles w when it is one of the program's flags.
+func (c *commandLine) flag(w string, i, end int) bool {
+	for f := range strings.FieldsSeq(c.p.flags) {
+		name, mode, ok := strings.Cut(f, ":")
+		if !ok || !strings.HasPrefix(w, name) {
+			continue
+		}
+		short := len(name) == 2 && name[0] == '-'
+		switch m := mode[0]; {
+		case m == 'L':
+			c.last = c.last || w == name
+		case name[0] != '-' && (shape.Digit(m) || m == '/'):
+			if w != name {
+				continue
+			}
+			c.position(mode)
+		case w == name:
+			if m != 'a' {
+				c.next = m
+			}
+		case w[len(name)] == '=' && !(short && m == 'a'):
+			c.secret(i+len(name)+1, end, m)
+		case m == 'a' || m == 'b' || short && m != 'v':
+			c.secret(i+len(name), end, m)
+		default:
+			continue
+		}
+		return true
+	}
+	return false
+}
+
+// secret masks the part of t[i:end] that its mode means, without its quotes.
+func (c *commandLine) secret(i, end int, mode byte) {
+	s, t := c.s, c.s.T
+	if q := t[i]; end > i+1 && (q == '"' || q == '\'') {
+		i++
+		if t[end-1] == q {
+			end--
+		}
+	}
+	for end > i && strings.IndexByte(")`;'\"", t[end-1]) >= 0 {
+		end--
+	}
+	k := -1
+	switch w := t[i:end]; mode {
+	case 'u':
+		k = strings.IndexAny(w, ":%,")
+	case '/':
+		if k = strings.IndexByte(w, '/'); k == 0 {
+			k = -1
+		}
+		if n := strings.LastIndexByte(w, '@'); n > k {
+			end = i + n
+		}
+	case ':':
+		k = strings.LastIndexByte(w, ':')
+	case 'c':
+		s.Pairs(i, end, false)
+		return
+	default:
+		k = 0
+		i--
+	}
+	i += k + 1
+	if k < 0 || i >= end || t[i:end] == "*" || t[i:end] == "-" {
+		return
+	}
+	head := t[i:min(end, i+scan.GuardLen)]
+	if shape.Fold(head, scan.Nothing) && mode != 'v' && mode != 'u' || !s.Harmless(scan.Label{Label: words.Label{Noun: words.Pass}}, scan.Value{Start: i, End: end, After: end, Quote: '"'}, head) {
+		s.Mask(i, end, scan.Password)
+	}
+}
+
+// finish masks the last word where that is the secret.
+func (c *commandLine) finish() {
+	if c.last && c.plain >= 2 {
+		c.secret(c.tail[0], c.tail[1], 'v')
+	}
+	c.last = false
+}

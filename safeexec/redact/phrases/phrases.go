@@ -1,0 +1,368 @@
+// Package phrases masks secrets that no label announces: in the configuration
+// languages of network devices and VPNs, in protocol decodes, in the arguments
+// of commands, and in armoured keys.
+package phrases
+
+import (
+	"encoding/base64"
+	"strings"
+
+	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/shape"
+)
+
+// Phrases searches one text. Its methods are called with the places of trigger
+// words, in the order of the text; the done fields say up to where a rule has
+// decided already.
+type Phrases struct {
+	*scan.Text
+
+	commandDone, keyDone int
+	searchDone           [3]int // of the words that search a line
+}
+
+// A Rule is a phrase of a configuration language or protocol, and what follows
+// it on its line.
+type Rule struct {
+	Word    string // the phrase
+	pattern string
+	cat     scan.Category
+}
+
+// Rules is the table of ruleText.
+var Rules = parseRules()
+
+// ruleText are the rules by category, "phrase | what follows", word by word:
+//
+//	any  any word
+//	?    words that only say how the secret is written: 7, encrypted, md5
+//	$    the secret
+//	!    the secret, in quotes
+//	%    the secret, if it looks like one
+//	x    words up to a long hexadecimal number, the secret
+//	k    words up to "key", then as ? $
+//	v    words up to "version" and its number, if any, then as $
+//	u    user:secret
+//	l    name=secret
+//	c    a call's argument, then as !
+//	w    a Wi-Fi code's fields, the secret among them
+//	b    base64 of user:secret
+//	n    the last word of the next line
+//	d    the lines of a hex dump below
+//	:    a colon or equals sign
+//
+// or the word itself. In a phrase ^ is the line's start and _ a blank. Labels
+// that need no phrase are in the vocabulary.
+var ruleText = map[scan.Category]string{
+	scan.Community: `
+		snmp-server community | ? $
+		snmp community | ? $
+		snmp-agent community | ? $
+		snmp-server host | any v
+		rocommunity | $
+		rocommunity6 | $
+		rwcommunity | $
+		rwcommunity6 | $
+		trapcommunity | $
+		com2sec | any any $
+		com2sec6 | any any $
+		trapsink | any $
+		trap2sink | any $
+		informsink | any $
+		^community | %
+		^____community | %`,
+	scan.SharedKey: `
+		auth-trunc | x
+		auth hmac | x
+		auth digest | x
+		enc_ | x
+		aead_ | x
+		-e aes | x
+		-e 3des | x
+		-a hmac | x
+		esp-auth | x
+		encryption-key | x
+		localizedkey | ? $
+		isakmp key | ? $
+		key-string | ? $
+		standby | any authentication ? $
+		vrrp | any authentication ? $
+		glbp | any authentication ? $
+		authentication text | $
+		authentication simple | ? $
+		authentication-mode | any ? $
+		key 0_ | $
+		key 6_ | $
+		key 7_ | $
+		key 8_ | $
+		key encrypted | $
+		^ key_ | ? %
+		^  key_ | ? %
+		^ key-octet-string | ? $
+		radius-server key | ? $
+		tacacs-server key | ? $
+		radius-server host | k
+		tacacs-server host | k
+		server-private | k
+		aaa-server | k
+		macsec add | k
+		failover key | ? $
+		md5 1 key | ? $
+		md5 2 key | ? $
+		key authentication | ? $
+		wep-key | ? $
+		encryption key | ? ? $
+		: eap | !
+		: xauth | !
+		: ntlm | !
+		: rsa | any !
+		: ecdsa | any !
+		: pkcs8 | any !
+		: pin | any $`,
+	scan.TLS: `
+		client_random | any $
+		client_early_traffic_secret | any $
+		client_handshake_traffic_secret | any $
+		server_handshake_traffic_secret | any $
+		client_traffic_secret_0 | any $
+		server_traffic_secret_0 | any $
+		early_exporter_secret | any $
+		exporter_secret | any $
+		rsa session-id | any $
+		tls session ticket: | d
+		premaster secret: | $
+		keying material: | $`,
+	scan.Password: `
+		createuser | any ? $ ? $
+		_auth sha | ? $
+		_auth md5 | ? $
+		_priv aes | ? $
+		_priv des | ? $
+		_priv 3des | ? $
+		authentication-password | ? $
+		privacy-password | ? $
+		key content | : $
+		wifi: | w
+		auth plain | $
+		auth login | $
+		auth cram-md5 | $
+		authenticate plain | $
+		ugfzc3dvcmq6 | n
+		simple:_ | %
+		stats auth | u
+		identified by | ? $
+		convertto-securestring | ? !
+		networkcredential( | c
+		-passin pass: | $
+		-passout pass: | $
+		-pass pass: | $
+		/p: | $
+		/pass: | $
+		/pw: | $
+		wpa-pwd"," | $
+		wpa-pwd: | $
+		wpa-psk: | $`,
+	scan.Bearer: `
+		basic_ | b
+		basic%20 | b`,
+	scan.Secret: `
+		--from-literal= | l
+		--from-literal_ | l`,
+}
+
+func parseRules() (rules []Rule) {
+	for c := range scan.NumCategories { // in order: the rules of one place run in it
+		for line := range strings.Lines(strings.TrimSpace(ruleText[c])) {
+			word, pattern, ok := strings.Cut(strings.TrimSpace(line), " | ")
+			if !ok {
+				continue
+			}
+			if strings.HasSuffix(word, "_") || strings.HasPrefix(word, "_") || strings.HasPrefix(word, "^") { // names have these too
+				word = strings.NewReplacer("^", "\n", "_", " ").Replace(word)
+			}
+			rules = append(rules, Rule{word, pattern, c})
+		}
+	}
+	return rules
+}
+
+// Device applies a rule to the line behind its phrase.
+func (s *Phrases) Device(d Rule, a, b int) {
+	t := s.T
+	if c := t[a]; shape.Alnum(c) && a > 0 && (shape.Alnum(t[a-1]) || t[a-1] == '-' || t[a-1] == '_') {
+		return
+	}
+	if c := t[b-1]; shape.Alnum(c) && b < len(t) && (shape.Alnum(t[b]) || t[b] == '_') && d.pattern != "x" && d.pattern != "any $" {
+		return
+	}
+	i := b
+	for p := range strings.FieldsSeq(d.pattern) {
+		if i = s.step(p, i, d.cat); i < 0 {
+			return
+		}
+	}
+}
+
+// step handles one word of a device rule at i; -1 ends the rule.
+func (s *Phrases) step(p string, i int, c scan.Category) int {
+	i = s.Blanks(i)
+	if p != "n" && p != "d" && s.Newline(i) {
+		return -1
+	}
+	switch p {
+	case "any":
+		return s.PlainWord(i)
+	case "?":
+		i, _ = s.WrittenWords(i)
+		return i
+	case ":":
+		if n := s.Separator(i); n > 0 {
+			return i + n
+		}
+		return -1
+	case "$", "!", "%":
+		return s.deviceSecret(p, i, c)
+	case "x", "k", "v":
+		return s.searchLine(p, i, c)
+	case "u", "l", "c", "w":
+		return s.inner(p, i, c)
+	case "b":
+		s.basic(i, c)
+	case "n":
+		s.answer(i, c)
+	case "d":
+		s.dump(i, c)
+	default:
+		if end := s.PlainWord(i); strings.EqualFold(s.T[i:end], p) {
+			return end
+		}
+	}
+	return -1
+}
+
+// deviceSecret masks the word or string at i.
+func (s *Phrases) deviceSecret(p string, i int, c scan.Category) int {
+	v := s.ValueAt(i)
+	if v.Quote == 0 && p == "!" || v.Start == v.End {
+		return -1
+	}
+	head := s.Head(v)
+	if len(head) < 3 || s.Harmless(scan.Label{}, v, head) || shape.Fold(head, scan.ConfigWords) || p == "%" && !shape.Secret(head) {
+		return -1
+	}
+	end := s.Extend(v)
+	s.Mask(v.Start, end, c)
+	if v.Quote != 0 {
+		return max(v.After, end)
+	}
+	return end
+}
+
+// maxSearch bounds how far a line is searched for the word of a rule.
+const maxSearch = 512
+
+// searchLine looks for the word that a rule is about. What one search has seen
+// the next one of its kind does not look at again.
+func (s *Phrases) searchLine(p string, i int, c scan.Category) int {
+	done := &s.searchDone[strings.Index("xkv", p)]
+	stop := min(len(s.T), i+maxSearch)
+	for i = max(i, *done); i < stop && !s.Newline(i); {
+		end := s.PlainWord(i)
+		w := s.T[i:end]
+		next := s.Blanks(end)
+		*done = next
+		switch {
+		case p == "x":
+			if hexKey(w) {
+				s.Mask(i, end, c)
+				return end
+			}
+		case p == "k" && w == "key":
+			i, _ = s.WrittenWords(next)
+			return s.deviceSecret("$", i, c)
+		case p == "v" && w == "version":
+			next = s.Blanks(s.PlainWord(next))
+		case p == "v" && !scan.ConfigWords[w]:
+			return s.deviceSecret("$", i, c)
+		}
+		i = next
+	}
+	return -1
+}
+
+// hexKey says whether w is a key in hexadecimal, of 64 bits or more.
+func hexKey(w string) bool {
+	if len(w) >= 18 && (w[:2] == "0x" || w[:2] == "0X") {
+		return shape.SetHex.Only(w[2:])
+	}
+	return len(w) >= 32 && shape.SetHex.Only(w)
+}
+
+// inner masks a part of the word at i: after a colon, after an equals sign,
+// the second argument of a call, the password of a Wi-Fi code.
+func (s *Phrases) inner(p string, i int, c scan.Category) int {
+	end := s.PlainWord(i)
+	w := s.T[i:end]
+	k := -1
+	switch p {
+	case "u":
+		k = strings.IndexByte(w, ':')
+	case "l":
+		k = strings.IndexByte(w, '=')
+	case "w":
+		if k = strings.Index(w, ";P:") + 2; k < 2 && strings.HasPrefix(w, "P:") {
+			k = 1
+		}
+	case "c":
+		if k = strings.IndexByte(w, ','); k >= 0 {
+			return s.deviceSecret("!", s.Blanks(i+k+1), c)
+		}
+	}
+	if k < 1 || i+k+1 >= end {
+		return -1
+	}
+	v := s.ValueAt(i + k + 1)
+	if head := s.Head(v); head != "" && !scan.Empty(head) && scan.MarkAt(head) == 0 {
+		s.Mask(v.Start, s.Extend(v), c)
+	}
+	return end
+}
+
+// basic masks base64 of user:password.
+func (s *Phrases) basic(i int, c scan.Category) {
+	end := shape.SetToken.End(s.T, i, i+2048)
+	raw, err := base64.StdEncoding.DecodeString(s.T[i:end])
+	if err == nil && len(raw) > 3 && shape.Printable(raw) && strings.IndexByte(string(raw), ':') > 0 {
+		s.Mask(i, end, c)
+	}
+}
+
+// answer masks the last word of the line below, which answers a prompt.
+func (s *Phrases) answer(i int, c scan.Category) {
+	if i < len(s.T) && s.T[i] == '\r' {
+		i++
+	}
+	if i >= len(s.T) || s.T[i] != '\n' {
+		return
+	}
+	end := s.LineEnd(i + 1)
+	if start := shape.SetToken.Start(s.T, end, max(i+1, end-256)); end-start >= 4 {
+		s.Mask(start, end, c)
+	}
+}
+
+// dump masks the lines of a hex dump below: "0000 - 5e 6b ...".
+func (s *Phrases) dump(i int, c scan.Category) {
+	if i >= len(s.T) || s.T[i] != '\n' {
+		return
+	}
+	for start := i + 1; start < len(s.T); {
+		at := s.Blanks(start)
+		if shape.SetHex.End(s.T, at, at+8)-at < 4 || !strings.HasPrefix(s.Peek(at+4, 3), " - ") {
+			return
+		}
+		end := s.LineEnd(at)
+		s.Mask(at+7, end, c)
+		start = end + 1
+	}
+}

@@ -1,0 +1,378 @@
+package scan
+
+import (
+	"strings"
+
+	"ghostbot/safeexec/redact/shape"
+	"ghostbot/safeexec/redact/words"
+)
+
+// A Label is an identifier in a text that may say that a secret follows.
+type Label struct {
+	words.Label
+	Start, End int
+	Cat        Category
+	Dashes     int // before it: a command's flag
+}
+
+// MaxLabel bounds an identifier.
+const MaxLabel = 64
+
+// LabelSet are the characters of identifiers.
+var LabelSet = shape.NewSet(shape.Alphabet + "_-.")
+
+// Closers skips what may close a quoted or bracketed label: up to two quotes or
+// brackets, with the backslashes of a quoted quote.
+func (s *Text) Closers(i int) int {
+	for n := 0; n < 2 && i < len(s.T); n++ {
+		k := i
+		for k < len(s.T) && s.T[k] == '\\' && k-i < 8 {
+			k++
+		}
+		if k == len(s.T) || strings.IndexByte("\"'`])*", s.T[k]) < 0 {
+			break
+		}
+		i = k + 1
+	}
+	return i
+}
+
+// separators stand between a label and its value.
+var separators = [...]string{":=", "=>", "::", "==", "->", "=", ":"}
+
+// Separator is the length of the separator at i, 0 when there is none.
+func (s *Text) Separator(i int) int {
+	t := s.Peek(i, 3)
+	if t == "" || t[0] != ':' && t[0] != '=' && t[0] != '-' {
+		return 0
+	}
+	for _, sep := range separators {
+		if !strings.HasPrefix(t, sep) {
+			continue
+		}
+		if sep == "::" && len(t) > 2 && shape.Letter(t[2]) { // a name in a namespace
+			return 0
+		}
+		return len(sep)
+	}
+	return 0
+}
+
+// GuardLen is how much of a value is looked at before it is accepted. What
+// follows is measured only after that, so that a refusal is cheap however long
+// the value is.
+const GuardLen = 160
+
+// A Value is what stands after a label: t[start:end], with the text going on
+// at after.
+type Value struct {
+	Start, End, After int
+	Quote             byte
+	slashes           int  // backslashes before each quote
+	More              bool // its end was not reached within GuardLen
+	Open              bool // its closing quote is missing on the line
+}
+
+// Head is as much of v as guards look at.
+func (s *Text) Head(v Value) string {
+	return s.T[v.Start:min(v.End, v.Start+GuardLen)]
+}
+
+// ValueAt reads the value that starts at i: quoted, or up to a separator.
+func (s *Text) ValueAt(i int) Value {
+	t := s.T
+	v := Value{Start: i, End: i, After: i}
+	if p := s.Peek(i, 2); len(p) == 2 && (p[0] == 'b' || p[0] == 'u' || p[0] == '@') && (p[1] == '"' || p[1] == '\'') { // a literal's prefix
+		i++
+	}
+	q := i
+	for q < len(t) && t[q] == '\\' && q-i < 8 {
+		q++
+	}
+	if q < len(t) && (t[q] == '"' || t[q] == '\'' || t[q] == '`') {
+		v.Quote, v.slashes, v.Start = t[q], q-i, q+1
+		s.quoted(&v, GuardLen)
+	} else {
+		s.unquoted(&v, GuardLen)
+	}
+	return v
+}
+
+// limit is where a reader that may read n bytes from start stops, and whether
+// the text goes on there.
+func (s *Text) limit(start, n int) (int, bool) {
+	if n < len(s.T)-start {
+		return start + n, true
+	}
+	return len(s.T), false
+}
+
+// quoted finds the closing quote of v within n bytes: one with as many
+// backslashes before it as the opening one has, on the same line.
+func (s *Text) quoted(v *Value, n int) {
+	t := s.T
+	end, more := s.limit(v.Start, n)
+	run := 0
+	for i := v.Start; i < end; i++ {
+		switch {
+		case t[i] == v.Quote && (run == v.slashes || v.slashes == 0 && run%2 == 0):
+			v.End, v.After, v.More = i-min(run, v.slashes), i+1, false
+			return
+		case t[i] == '\n':
+			v.End, v.After, v.More, v.Open = i, i, false, true
+			return
+		case t[i] == '\\':
+			run++
+			continue
+		}
+		run = 0
+	}
+	v.End, v.After, v.More, v.Open = end, end, more, !more
+}
+
+// unquoted finds the end of v within n bytes.
+func (s *Text) unquoted(v *Value, n int) {
+	t := s.T
+	end, more := s.limit(v.Start, n)
+	i := v.Start
+	i += MarkAt(t[i:])
+	depth := 0
+	for ; i < end; i++ {
+		if c := t[i]; stops[c] {
+			if c == '(' || c == '[' && !strings.HasPrefix(t[i:], "[truncated") || c == '{' {
+				depth++
+			} else if s.stop(i, &depth) {
+				more = false
+				break
+			}
+		}
+	}
+	v.End, v.After, v.More = i, i, more
+	for !more && v.End > v.Start+3 && (t[v.End-1] == '.' || t[v.End-1] == ':') { // the end of a sentence
+		v.End--
+	}
+}
+
+// stops are the bytes that may end an unquoted value.
+var stops = shape.NewSet(" \t\r\n\"'`;<>&,()[]{}\\")
+
+// stop says whether the unquoted value ends before t[i], a byte of stops.
+func (s *Text) stop(i int, depth *int) bool {
+	next := byte(' ')
+	if i+1 < len(s.T) {
+		next = s.T[i+1]
+	}
+	switch s.T[i] {
+	case ')', ']', '}':
+		if *depth > 0 {
+			*depth--
+			return false
+		}
+		return !shape.Alnum(next)
+	case '\\':
+		return strings.IndexByte("nrtu\"'`\\\n\r", next) >= 0
+	}
+	return true
+}
+
+// Extend finds the real end of an accepted value: all of a long one, and the
+// lines that a terminal or a mail program wrapped it into.
+func (s *Text) Extend(v Value) int {
+	if v.More {
+		if v.Quote != 0 {
+			s.quoted(&v, len(s.T))
+		} else {
+			s.unquoted(&v, len(s.T))
+		}
+	}
+	if v.Quote == 0 || v.Open {
+		return s.Wrapped(v.Start, v.End)
+	}
+	return v.End
+}
+
+// Lengths of a token that was wrapped: of what stands before the line's end,
+// and of what follows.
+const (
+	wrappedHead = 40
+	wrappedTail = 16
+)
+
+// Wrapped extends a token that ends with its line by following lines that are
+// nothing but more of it.
+func (s *Text) Wrapped(start, end int) int {
+	t := s.T
+	if end-start < wrappedHead || !s.Newline(end) && t[end] != '\\' || !shape.SetToken.Only(t[end-wrappedHead:end]) {
+		return end
+	}
+	for at := end; ; {
+		for at < len(t) && (t[at] == '\r' || t[at] == '\\') {
+			at++
+		}
+		if at >= len(t) || t[at] != '\n' {
+			return end
+		}
+		from := s.Blanks(at + 1)
+		to := shape.SetToken.End(t, from, len(t))
+		if to-from < wrappedTail || !s.Newline(to) && t[to] != '\\' || !shape.Mixed(t[from:min(to, from+64)]) {
+			return end
+		}
+		end, at = to, to
+	}
+}
+
+// schemes are words between a label and its token.
+var schemes = shape.Words("bearer basic token apikey negotiate ntlm digest oauth jwt ssws sharedkey key genie-key enc")
+
+// AfterScheme moves the start of v behind a scheme such as "Bearer".
+func (s *Text) AfterScheme(v Value) Value {
+	t := s.T
+	i := shape.SetURL.End(t, v.Start, min(v.End, v.Start+12))
+	if i == v.Start || i >= len(t) || t[i] != ' ' || !shape.Fold(t[v.Start:i], schemes) {
+		return v
+	}
+	i = s.Blanks(i)
+	if v.Quote != 0 {
+		if i < v.End {
+			v.Start = i
+		}
+		return v
+	}
+	if w := s.ValueAt(i); w.End > w.Start {
+		return w
+	}
+	return v
+}
+
+// Nothing are values that are no secret, whatever their label says.
+var Nothing = shape.Words("null nil none true false yes no on off enabled disabled enable disable undefined optional required set unset " +
+	"not not-set present absent empty hidden invalid expired missing ok unknown never default n/a na any all auto automatic manual " +
+	"prompt ask stdin file env interactive configured unconfigured redacted masked encrypted sensitive omitted removed filtered " +
+	"string number object integer boolean opaque is must and or for with in from to of the a an was has will be been can could should " +
+	"succeeded failed failure success error valid denied granted accepted rejected changed unchanged updated created deleted rotated " +
+	"provided supplied supported unsupported found notfound pending active inactive private public shared primary secondary self " +
+	"bytes bits undef nan void {} [] () -- ... inherit inherited same required. optional. vault kms keychain keyring pam ldap " +
+	"secrets tokens passwords keys credentials")
+
+// References are how a value begins that only names where the secret is, or
+// is a public key.
+var references = []string{
+	"${", "$(", "$[", "{{", "%(", "<%", "@microsoft.keyvault(", "var.", "local.", "data.", "module.", "os.environ", "os.getenv", "process.env",
+	"getenv(", "env(", "env.", "env:", "env[", "secrets.", "vault:", "vault.", "ref+", "!ref", "!getatt", "!sub", "arn:", "projects/", "op://", "awssm:",
+	"(sensitive", "(known after", "(hidden", "(redacted", "(masked", "(unknown", "(none", "(not ", "(empty", "lookup(", "sops:", "aws-sm:",
+	"ssh-rsa", "ssh-ed25519", "ecdsa-sha2", "sk-ssh-", "sk-ecdsa", "aaaab3nza", "aaaac3nza", "aaaae2vjz", "fn::", "config.", "settings.", "self.",
+	"http://", "https://", "file:", "keyvault", "secretsmanager:", "ssm:", "function", "map[",
+}
+
+// Harmless says whether the value that begins with head is none of a secret.
+func (s *Text) Harmless(l Label, v Value, head string) bool {
+	if n := MarkAt(head); n > 0 {
+		return n == len(head)
+	}
+	if len(head) < GuardLen && Empty(head) || Reference(head) {
+		return true
+	}
+	switch last := head[len(head)-1]; {
+	case head[0] == '<':
+		return v.Quote == 0 || strings.IndexByte(head, '>') > 0
+	case head[0] == '[' && last == ']' && shape.Fold(head[1:len(head)-1], Nothing):
+		return true
+	}
+	switch c := head[0]; {
+	case shape.Digit(c) && shape.Digits(head):
+		return len(head) < 4 || l.Noun&words.Pass == 0 && len(head) < 12 || s.unit(v.After)
+	case c == '$' && shape.Variable(head[1:]), c == '%' && len(head) > 2 && head[len(head)-1] == '%' && shape.Variable(head[1:len(head)-1]):
+		return true
+	case c == '/' || c == '~' || c == '.' || len(head) > 2 && head[1] == ':' && (head[2] == '\\' || head[2] == '/'):
+		return len(head) > 1 && shape.Path(head) || s.workDir(l)
+	case v.Quote == 0 && s.call(v):
+		return true
+	}
+	return l.Noun&words.Community != 0 && routeCommunity(head)
+}
+
+// Empty is for whole values: words of nothing, and stand-ins.
+func Empty(v string) bool {
+	return v == "" || shape.Fold(v, Nothing) || shape.Repeats(v)
+}
+
+// Reference says whether a value only names where a secret is.
+func Reference(head string) bool {
+	for _, r := range references {
+		if shape.Lowered(head[0]) == r[0] && shape.HasFold(head, r) {
+			return true
+		}
+	}
+	return false
+}
+
+// workDir says whether the label is the shell's working directory.
+func (s *Text) workDir(l Label) bool {
+	w := s.T[l.Start:l.End]
+	return strings.EqualFold(w, "pwd") || strings.EqualFold(w, "oldpwd")
+}
+
+// call says whether an unquoted value is code that fetches one: a name, then
+// something in brackets.
+func (s *Text) call(v Value) bool {
+	i := v.Start
+	for i < v.End && (shape.Alnum(s.T[i]) || s.T[i] == '_' || s.T[i] == '.') {
+		i++
+	}
+	return i > v.Start+2 && i < v.End && s.T[i] == '(' && s.T[v.End-1] == ')'
+}
+
+// units are what numbers count.
+var units = [...]string{"byte", "bit", "char", "day", "min", "hour", "sec", "month", "attempt", "item", "key"}
+
+// unit says whether a number is followed by what it counts.
+func (s *Text) unit(i int) bool {
+	next := s.Peek(s.Blanks(i), 8)
+	for _, u := range units {
+		if strings.HasPrefix(next, u) {
+			return true
+		}
+	}
+	return false
+}
+
+var routeWords = shape.Words("internet additive both standard extended local-as string list")
+
+// routeCommunity says whether v is a BGP community: 64512:100, (1,2), a list.
+func routeCommunity(v string) bool {
+	return v[0] == '(' || shape.Digit(v[0]) && strings.ContainsAny(v, ":,") || strings.HasPrefix(v, "no-") || routeWords[v]
+}
+
+// ConfigWords stand where a secret could, and are none.
+var ConfigWords = shape.Words("key-chain keychain mode md5 sha text message-digest null local-override group authentication encryption type pre-share pre-shared psk " +
+	"rsa-sig method enable send-community chain generate exchange string priority timers encrypt decrypt public role view context engineid exit version description " +
+	"none required login permit deny list size length lifetime server host port interface vrf v1 v2c v3 noauth priv ro rw access remote udp-port traps informs id " +
+	"policy token tokens header name value")
+
+// Characters of cookies, and what stands in their place for the browser.
+var (
+	cookieName  = shape.NewSet(shape.Alphabet + "_-.$%!#&*+^|~")
+	cookieValue = shape.NewSet(shape.Alphabet + "_-.$%!#&*+^|~/=:@(){}[]<>?")
+	attributes  = shape.Words("path domain expires max-age samesite version priority")
+)
+
+// Pairs masks the values of name=value pairs from i on, only of the first one
+// when the rest are attributes. It gives the end of what it read.
+func (s *Text) Pairs(i, limit int, first bool) int {
+	t := s.T
+	for i < limit {
+		name := cookieName.End(t, i, min(limit, i+256))
+		if name == i || name >= limit || t[name] != '=' {
+			return i
+		}
+		end := cookieValue.End(t, name+1, limit)
+		if v := t[name+1 : min(end, name+1+GuardLen)]; !Empty(v) && MarkAt(v) == 0 && !shape.Fold(t[i:name], attributes) {
+			s.Mask(name+1, end, Cookie)
+		}
+		if first || end >= limit || t[end] != ';' {
+			return end
+		}
+		i = s.Blanks(end + 1)
+	}
+	return i
+}
