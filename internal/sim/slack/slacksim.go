@@ -75,8 +75,6 @@ type Server struct {
 	stop   context.CancelFunc
 	wg     sync.WaitGroup
 	closed sync.Once
-	lives  int // counts the page's event streams
-	mu     sync.Mutex
 }
 
 func (o Options) scaled(set, slack time.Duration) time.Duration {
