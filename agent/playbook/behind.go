@@ -2,6 +2,7 @@ package playbook
 
 import (
 	"encoding/json"
+	"maps"
 	"net/url"
 	"regexp"
 	"slices"
@@ -47,9 +48,8 @@ func gateway(w read.Web) bool {
 
 // blamed returns the endpoints that an error answer names, without self.
 func blamed(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
-	body := head(w.Body, 8000)
 	var out []symptom.Endpoint
-	for _, e := range append(jsonEndpoints(body), textEndpoints(body)...) {
+	for _, e := range append(jsonEndpoints(w.Body), textEndpoints(blameText(w.Body))...) {
 		out = addEndpoint(out, e, self)
 	}
 	for _, h := range []string{"x-upstream", "x-upstream-addr", "x-backend", "x-backend-server", "x-proxy-upstream", "x-served-by", "x-upstream-host"} {
@@ -58,6 +58,41 @@ func blamed(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
 		}
 	}
 	return out
+}
+
+// asking are the words for the near end of a connection, as a key or before an
+// address.
+var asking = regexp.MustCompile(`(?i)client|remote|source|\bsrc|local|self|request|forwarded|referer|trace|docs?|help|support|link|href|user|caller|listen`)
+
+var askingText = regexp.MustCompile(`(?i)\b(client|remote|remote_addr|source|src|local|from|peer|listening on)["']?[ =:]+["']?\[?[0-9a-f.:]+\]?:\d+`)
+
+// blameText is what of an answer may speak of something behind: of a JSON
+// document the strings whose keys are not about the one who asks.
+func blameText(body string) string {
+	if v, ok := document(body); ok {
+		var out []string
+		stringsOf(v, "", 0, &out)
+		return strings.Join(out, "\n")
+	}
+	return askingText.ReplaceAllString(head(body, 8000), " ")
+}
+
+func stringsOf(v any, key string, depth int, out *[]string) {
+	if depth > 6 || len(*out) > 50 || asking.MatchString(key) {
+		return
+	}
+	switch v := v.(type) {
+	case string:
+		*out = append(*out, askingText.ReplaceAllString(head(v, 2000), " "))
+	case []any:
+		for _, x := range v {
+			stringsOf(x, key, depth+1, out)
+		}
+	case map[string]any:
+		for _, k := range slices.Sorted(maps.Keys(v)) {
+			stringsOf(v[k], k, depth+1, out)
+		}
+	}
 }
 
 // addEndpoint adds e unless it is there, is self, or was cut short.
@@ -103,15 +138,22 @@ func textEndpoints(body string) []symptom.Endpoint {
 	return out
 }
 
+// document reads a body that is one JSON object.
+func document(body string) (any, bool) {
+	var v any
+	body = head(body, 64<<10)
+	i := strings.IndexByte(body, '{')
+	if i < 0 || strings.TrimSpace(body[:i]) != "" {
+		return nil, false
+	}
+	err := json.NewDecoder(strings.NewReader(body[i:])).Decode(&v)
+	return v, err == nil && v != nil
+}
+
 // jsonEndpoints looks for objects that hold a host and a port apart.
 func jsonEndpoints(body string) []symptom.Endpoint {
-	i := strings.IndexByte(body, '{')
-	if i < 0 {
-		return nil
-	}
-	var v any
-	dec := json.NewDecoder(strings.NewReader(body[i:]))
-	if dec.Decode(&v) != nil {
+	v, ok := document(body)
+	if !ok {
 		return nil
 	}
 	var out []symptom.Endpoint
@@ -131,11 +173,7 @@ func walkJSON(v any, depth int, out *[]symptom.Endpoint) {
 			walkJSON(x, depth+1, out)
 		}
 	case map[string]any:
-		keys := make([]string, 0, len(v))
-		for k := range v {
-			keys = append(keys, k)
-		}
-		slices.Sort(keys)
+		keys := slices.Sorted(maps.Keys(v))
 		pairEndpoint(v, keys, out)
 		for _, k := range keys {
 			walkJSON(v[k], depth+1, out)
@@ -161,7 +199,7 @@ func pairEndpoint(v map[string]any, keys []string, out *[]symptom.Endpoint) {
 	}
 	for _, k := range keys {
 		s, is := v[k].(string)
-		if !is || !hostKey.MatchString(k) {
+		if !is || !hostKey.MatchString(k) || asking.MatchString(k) {
 			continue
 		}
 		if e, ok := symptom.ParseEndpoint(s); ok && e.Port == 0 {

@@ -133,7 +133,7 @@ func (b *board) correct(s symptom.Symptom, text string) symptom.Symptom {
 	keep := s.Targets[:0:0]
 	for _, e := range s.Targets {
 		if !denied[e.String()] {
-			keep = append(keep, e)
+			keep = append(keep, b.samePlace(e, s.PortOnly))
 		}
 	}
 	s.Targets = keep
@@ -143,6 +143,19 @@ func (b *board) correct(s symptom.Symptom, text string) symptom.Symptom {
 		}
 	}
 	return s
+}
+
+// samePlace gives a port that was corrected without a host the host of the place
+// that it corrects.
+func (b *board) samePlace(e symptom.Endpoint, portOnly bool) symptom.Endpoint {
+	if roots := b.roots(); portOnly && len(roots) > 0 {
+		old := roots[0].end
+		e.Host = old.Host
+		if !old.Guessed {
+			e.Scheme, e.Guessed = old.Scheme, false
+		}
+	}
+	return e
 }
 
 // hint takes words without a target: they say more about the places there are.
@@ -328,7 +341,7 @@ func (b *board) follow(p *place) {
 	}
 	for _, e := range found {
 		about := symptom.Parse(p.web.Body)
-		about.Targets, about.Resolver, about.Codes = nil, nil, nil
+		about.Targets, about.Codes = nil, nil
 		about.Kinds = slices.DeleteFunc(about.Kinds, func(k symptom.Kind) bool { return k == symptom.Error })
 		about.Since, about.Deploy, about.Intermittent = p.about.Since, p.about.Deploy, p.about.Intermittent
 		c := newPlace(symptom.Guess(e), about)

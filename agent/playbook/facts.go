@@ -41,6 +41,7 @@ var readers = map[string]func(p *place, o read.Output, m moment) string{
 	"trace":       (*place).readTrace,
 	"neighbour":   (*place).readNeighbour,
 	"certificate": (*place).readCertificate,
+	"waiting":     (*place).readWaiting,
 	"synsent":     (*place).readSynSent,
 	"capture":     (*place).readCapture,
 	"journal":     (*place).readJournal,
@@ -70,13 +71,12 @@ func (p *place) readFetch(o read.Output, m moment) string {
 	p.fetches++
 	p.tried(m)
 	p.address(w.IP)
-	good := w.Answered() && w.Code < 500 && !slices.Contains(p.about.Codes, w.Code)
-	p.note(m, failWords[w.Fail]...)
-	if w.Fail == read.Stalled && w.Code < 400 && w.Bytes > 0 && streams(w) {
+	if w.Fail == read.Stalled && w.Code < 400 && streams(w) {
+		w.Fail = read.None
 		p.note(m, "stream")
-	} else if w.Fail != read.None {
-		good = false
 	}
+	good := w.Answered() && w.Fail == read.None && w.Code < 500 && !slices.Contains(p.about.Codes, w.Code)
+	p.note(m, failWords[w.Fail]...)
 	if w.Answered() {
 		p.readAnswer(w, m)
 	}
@@ -87,7 +87,15 @@ func (p *place) readFetch(o read.Output, m moment) string {
 		p.failures++
 		p.note(m, "failed")
 	}
-	return p.sayWeb(w)
+	said := p.sayWeb(w)
+	switch {
+	case !p.end.Guessed:
+	case w.Fail == read.NotHTTP:
+		p.become("tcp")
+	case w.Fail == read.NotTLS && !p.about.Is(symptom.Certificate):
+		p.become("http")
+	}
+	return said
 }
 
 // streams reports whether an answer is one that is not meant to end.
@@ -263,7 +271,7 @@ func (p *place) readListeners(o read.Output, m moment) string {
 			continue
 		}
 		p.sockets = append(p.sockets, s)
-		if s.Any() || s.Local == p.ip || p.end.Host == "localhost" || p.ip == "" && loopbackIP(s.Local) {
+		if s.Any() || s.Local == p.ip || p.end.Loopback() && p.ip == "" || p.ip == "" && loopbackIP(s.Local) {
 			mine = append(mine, s)
 		}
 	}
@@ -531,8 +539,11 @@ func (p *place) readCertificate(o read.Output, m moment) string {
 	if !h.Done {
 		return p.noHandshake(h, m)
 	}
+	if p.end.Scheme == "http" && p.end.Guessed {
+		p.become("https")
+	}
 	p.hand = h
-	p.note(m, "cert-read", "tls-here")
+	p.note(m, "cert-read", "tls-here", "connected")
 	if !h.NotAfter.IsZero() {
 		p.dates(h, m)
 	} else if slices.Contains(h.Codes, read.Expired) {
@@ -582,6 +593,25 @@ func (p *place) dates(h read.Handshake, m moment) {
 	default:
 		p.note(m, "cert-dates-ok")
 	}
+}
+
+// readWaiting finds what programs on this machine try to reach in vain: a program
+// that hangs because of it does not say so itself. Peers are read as endpoints
+// like everything else, and only a few are followed.
+func (p *place) readWaiting(o read.Output, m moment) string {
+	for _, s := range read.Sockets(o).Rows {
+		e, ok := symptom.ParseEndpoint(s.Peer)
+		e.Port = s.PPort
+		if ok && e.Port != 0 && e.Valid() && len(p.found) == 0 {
+			p.find([]symptom.Endpoint{e})
+		}
+	}
+	if len(p.found) == 0 {
+		p.note(m, "waits-for-none")
+		return ""
+	}
+	p.note(m, "waits-for")
+	return "Something on this machine waits for a connection to " + p.found[0].String() + "."
 }
 
 func (p *place) readSynSent(o read.Output, m moment) string {

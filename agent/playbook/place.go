@@ -94,6 +94,7 @@ var static = map[string]func(p *place) bool{
 	"next":         func(p *place) bool { return p.next != "" },
 	"root":         func(p *place) bool { return p.parent == nil },
 	"behind":       func(p *place) bool { return p.parent != nil },
+	"guessed":      func(p *place) bool { return p.end.Guessed && len(p.about.Codes) == 0 },
 	"sometimes":    func(p *place) bool { return p.about.Intermittent },
 }
 
@@ -144,28 +145,49 @@ func (p *place) settle() {
 	}
 }
 
-// settleBehind derives facts from the places behind this one.
+// settleBehind derives facts from the places behind this one. What could not be
+// verified there is no failure of theirs.
 func (p *place) settleBehind(done func(*place) bool) {
-	delete(p.facts, "behind-failed")
-	delete(p.facts, "behind-done")
-	p.blame = nil
-	all := len(p.behind) > 0
-	for _, c := range p.behind {
-		causes := c.causes()
-		for _, cause := range causes {
-			p.facts["behind-failed"] = append(p.facts["behind-failed"], cause.facts...)
-			p.blame = append(p.blame, c.text(cause.read.cause))
-		}
-		if len(causes) > 0 || !done(c) {
-			all = false
-		}
+	for _, w := range []string{"behind-failed", "behind-done", "behind-unclear"} {
+		delete(p.facts, w)
 	}
-	if all {
+	p.blame = nil
+	ready, works := len(p.behind) > 0, true
+	for _, c := range p.behind {
+		for _, cause := range c.causes() {
+			if cause.read.sure != "low" {
+				p.facts["behind-failed"] = append(p.facts["behind-failed"], cause.facts...)
+				p.blame = append(p.blame, c.text(cause.read.cause))
+			}
+		}
+		ready, works = ready && done(c), works && c.works()
+	}
+	switch {
+	case len(p.blame) > 0 || !ready:
+	case works:
 		p.facts["behind-done"] = []fact{{word: "behind-done"}}
 		for _, c := range p.behind {
 			p.facts["behind-done"] = append(p.facts["behind-done"], c.goodIDs...)
 		}
+	default:
+		p.facts["behind-unclear"] = []fact{{word: "behind-unclear"}}
 	}
+}
+
+// become changes the scheme that was only guessed, because an answer showed
+// another one. What was learnt from asking in the wrong protocol is forgotten,
+// except that the place accepts connections.
+func (p *place) become(scheme string) {
+	p.end.Scheme, p.end.Guessed = scheme, scheme == "tcp"
+	for _, w := range []string{"reset", "empty", "cut", "no-answer", "not-tls", "not-http", "needs-tls", "answered", "client-error", "failed", "alert", "tls-not-here"} {
+		delete(p.facts, w)
+	}
+	for _, pr := range probes {
+		if pr.reader == "fetch" || pr.name == "connect" && scheme == "tcp" {
+			delete(p.asked, pr.name)
+		}
+	}
+	p.fetches, p.failures, p.goodIDs = 0, 0, nil
 }
 
 // command is the text of a probe at this place; ok is false when a part is not
@@ -213,6 +235,11 @@ func (p *place) fill(w string) (string, bool) {
 func (p *place) part(name string) (string, bool) {
 	switch name {
 	case "host":
+		return p.end.Host, p.end.Host != ""
+	case "dest": // the address, where only one DNS server knows the name
+		if p.server != nil && p.end.IsName() && p.ip != "" {
+			return p.ip, true
+		}
 		return p.end.Host, p.end.Host != ""
 	case "port":
 		return strconv.Itoa(p.end.Port), p.end.Port != 0

@@ -23,6 +23,7 @@ import (
 //	server-local       that server is on this machine
 //	local remote       on this machine, not on it (ip: an address is known)
 //	root behind        named by people; named by another place's answer
+//	guessed            nobody said which protocol is spoken; web is an assumption
 //	about-KIND         the words of the symptom (package symptom)
 //	sometimes          the words say that it is not always so
 //	decided            a cause at this place is confirmed
@@ -74,7 +75,7 @@ var probes = []probe{
 	{name: "listeners-netstat", tool: "netstat", args: "-ltn", reader: "listeners", why: "whether something listens there and whether connections wait", effect: readsTables},
 	{name: "fetch", tool: "curl", args: fetchArgs, reader: "fetch", instead: "connect", why: "how far a request gets: name, connection, TLS, answer", effect: oneRequest},
 	{name: "fetch-there", tool: "curl", args: "--resolve {resolved} " + fetchArgs, reader: "fetch", why: "whether the service works at the address that the DNS server gives", effect: oneRequest},
-	{name: "connect", tool: "nc", args: "-z -v -w 3 {host} {port}", reader: "connect", instead: "connect-curl", why: "whether the connection is refused, accepted or ignored", effect: oneTry},
+	{name: "connect", tool: "nc", args: "-z -v -w 3 {dest} {port}", reader: "connect", instead: "connect-curl", why: "whether the connection is refused, accepted or ignored", effect: oneTry},
 	{name: "connect-curl", tool: "curl", args: "-sS -i -g --connect-timeout 4 --max-time 5 -w {writeout} {tcpurl}", reader: "tryconnect", instead: "connect-openssl", why: "whether the connection is refused, accepted or ignored", effect: oneTry},
 	{name: "connect-openssl", tool: "openssl", args: "s_client -connect {hostport}", reader: "tryopenssl", why: "whether the connection is refused, accepted or ignored", effect: oneTry},
 	{name: "counters", tool: "nstat", args: "-azs TcpExtListenOverflows TcpExtListenDrops", reader: "counters", why: "whether the kernel drops connections because an accept queue is full", effect: "reads kernel counters"},
@@ -86,12 +87,13 @@ var probes = []probe{
 	{name: "fetch-3", repeat: 3, tool: "curl", args: fetchArgs, reader: "fetch", why: "whether the answer is always the same", effect: oneRequest},
 	{name: "fetch-4", repeat: 4, tool: "curl", args: fetchArgs, reader: "fetch", why: "whether a fault shows only now and then", effect: oneRequest},
 	{name: "fetch-5", repeat: 5, tool: "curl", args: fetchArgs, reader: "fetch", why: "whether a fault shows only now and then", effect: oneRequest},
-	{name: "connect-2", repeat: 2, tool: "nc", args: "-z -v -w 3 {host} {port}", reader: "connect", why: "whether the first connection was typical", effect: oneTry},
+	{name: "connect-2", repeat: 2, tool: "nc", args: "-z -v -w 3 {dest} {port}", reader: "connect", why: "whether the first connection was typical", effect: oneTry},
 	{name: "ping", tool: "ping", args: "-c 5 -W 2 {host}", reader: "ping", why: "whether the host itself answers, and how regularly", effect: "sends five echo requests"},
 	{name: "big-ping", tool: "ping", args: "-c 3 -W 2 -M do -s 1472 {host}", reader: "bigping", why: "whether full-sized packets pass", effect: "sends three large echo requests"},
 	{name: "trace", tool: "traceroute", args: "-n -m 12 -w 1 -q 1 {host}", reader: "trace", instead: "tracepath", why: "how far packets get", effect: "sends a dozen probe packets"},
 	{name: "tracepath", tool: "tracepath", args: "-n -m 12 {host}", reader: "trace", why: "how far packets get", effect: "sends a dozen probe packets"},
 	{name: "neighbour", tool: "ip", args: "neigh show {next}", reader: "neighbour", why: "whether the next machine on the link answers at all", effect: "reads the neighbour table"},
+	{name: "waiting-for", tool: "ss", args: "-tn state syn-sent", reader: "waiting", why: "whether the program waits for a connection of its own to something that does not answer", effect: readsTables},
 	{name: "syn-sent", tool: "ss", args: "-tn state syn-sent dport = :{port}", reader: "synsent", why: "whether connection attempts hang on this machine", effect: readsTables},
 
 	{name: "capture", tool: "timeout", args: "10 tcpdump -i {dev} -c 20 -nn tcp port {port}", reader: "capture", instead: "syn-sent", why: "the refusal on the wire, if a client asks in the next ten seconds", effect: "records packet headers of this port for at most 10 s or 20 packets; needs capture rights", risky: true},
@@ -120,7 +122,8 @@ var ladder = []step{
 	{"connect", []string{"port !web !bare", "unconnected", "port reset !answered", "counted local silent !tried-since"}},
 	{"certificate", []string{"tls connected", "plain reset", "plain empty", "plain needs-tls", "tls about-certificate without-fetch"}},
 	{"fetch-anyway", []string{"untrusted"}},
-	{"listeners-2", []string{"queue-full", "queue-waiting"}},
+	{"listeners-2", []string{"queue-full", "queue-waiting", "local no-answer"}},
+	{"waiting-for", []string{"local no-answer queue-ok !queue-waiting"}},
 	{"counters-2", []string{"counted tried-since silent"}},
 	{"ping", []string{"remote silent", "remote unreachable", "remote no-answer", "remote slow-connect", "host-only", "remote about-path", "remote about-slow answered", "remote stalled", "no-route-known silent"}},
 	{"neighbour", []string{"remote next unreachable", "remote next ping-lost"}},
@@ -188,6 +191,7 @@ var rules = []rule{
 		name: "dependency", says: "{t} works itself, but something behind it fails",
 		confirm: []reading{
 			{"error behind-failed", "{behind}, so {t} answers {code}", "high", nil},
+			{"error named-behind behind-unclear", "{t} answers {code} and blames {child}, which could not be judged from this machine", "medium", []string{"Look at {child} from the machine that runs {t}. " + verifyIt}},
 			{"error named-behind behind-done", "{t} answers {code} and blames {child}, which accepts and answers from here: what {t} asks of it, or its time limit, is at fault", "medium", []string{"Compare the address, protocol and time limit that {t} uses for {child} with what answers from here; change it back if it was changed{since}. " + verifyIt}},
 			{"error gateway !named-behind", "{t} passes on a failure of a server behind it (it answers {code}{by}) and does not say which one", "medium", []string{"Read the error log of {t} for the upstream it could not use, and look at that one next (name it in the thread to go on). " + verifyIt}},
 			{"redirect behind-failed", "{behind}, and {t} sends every client there ({code})", "high", nil},
@@ -232,7 +236,8 @@ var rules = []rule{
 		name: "overload", says: "{t} is overloaded: its accept queue is full",
 		confirm: []reading{
 			{"queue-full silent", full, "high", []string{unstick, grow}},
-			{"queue-full", full, "high", []string{unstick, grow}},
+			{"queue-full !answered", full, "high", []string{unstick, grow}},
+			{"queue-full", full, "medium", []string{unstick, grow}},
 			{"overflow-rising silent", "The accept queue of {t} overflows in bursts: the kernel's overflow counter grew while connections to it timed out", "medium", []string{"Raise the backlog of {t} or add instances (undo: restore). Verify: `nstat -azs TcpExtListenOverflows` stands still."}},
 		},
 		refute: []string{"no-listener", "queue-ok connected", "queue-ok refused", "queue-ok silent counted !overflow-rising", "remote connected !no-answer", "refused", "unresolved", "no-name", "server-fails", "unreachable", "steady"},
@@ -241,6 +246,8 @@ var rules = []rule{
 		name: "hang", says: "{t} accepts connections, but the program behind it does not answer",
 		confirm: []reading{
 			{"no-answer queue-waiting", "The program behind {t} does not take its connections: they are established and wait in its queue ({queue}) without an answer", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."}},
+			{"no-answer guessed !about-silent !about-slow root", "{t} accepts connections and says nothing to a web request within {limit}: it hangs, or it does not speak HTTP", "low", []string{"Say in the thread which protocol {t} speaks. " + verifyIt}},
+			{"no-answer behind-failed", "{behind}, and {t}, which has a connection to it open, does not answer", "medium", nil},
 			{"no-answer", "{t} accepts connections, but no byte of an answer comes within {limit}: the program behind it hangs", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. " + verifyIt}},
 			{"stalled", "{t} begins an answer and does not finish it within {limit}", "medium", []string{"Look at what the program on {t} waits for in the middle of an answer. " + verifyIt}},
 		},
@@ -275,9 +282,9 @@ var rules = []rule{
 		name: "protocol", says: "{t} speaks another protocol than its clients",
 		confirm: []reading{
 			{"not-tls", "Clients speak TLS to {t}, but it does not: it answers in plain text", "high", []string{"Switch TLS on at {t}, or use http:// (undo: restore the setting). " + verifyIt}},
-			{"plain tls-here", "{t} speaks TLS, but it is asked in plain HTTP", "high", []string{"Use https:// for {t}, or switch TLS off there (undo: restore the setting). Verify: `openssl s_client -connect {t}` shows a certificate and clients succeed."}},
+			{"plain !guessed tls-here", "{t} speaks TLS, but it is asked in plain HTTP", "high", []string{"Use https:// for {t}, or switch TLS off there (undo: restore the setting). Verify: `openssl s_client -connect {t}` shows a certificate and clients succeed."}},
 			{"alert", "{t} refuses the TLS handshake ({detail}): protocol version, cipher, server name or client certificate do not fit", "medium", []string{"Compare the TLS versions, names and client certificates that {t} accepts with what clients use. " + verifyIt}},
-			{"not-http root about-error", "{t} answers, but not in HTTP", "medium", []string{"Check which service owns port {port}. " + verifyIt}},
+			{"not-http !guessed", "{t} answers, but not in HTTP", "medium", []string{"Check which service owns port {port}. " + verifyIt}},
 		},
 		refute: []string{"steady", "answered !needs-tls", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset tls-not-here", "empty tls-not-here", "untrusted"},
 	},
@@ -299,6 +306,7 @@ var rules = []rule{
 			{"no-name zone-missing", noName, "high", []string{noNameDo}},
 			{"no-name", noName, "high", []string{noNameDo}},
 			{"no-data", "The DNS server {srv} knows {name} but has no address for it", "high", []string{"Add the address record for {name} on {srv} (undo: remove it). Verify: `dig -p {sport} @{server} {name}` returns an address."}},
+			{"no-name-here !named-system behind !about-name", "{name} is not known to this machine's DNS; whoever named it may know it in another way", "low", []string{"Look {name} up on the machine that uses it."}},
 			{"no-name-here !named-system", "This machine's DNS server says that {name} does not exist (NXDOMAIN{zone})", "high", []string{"Add the record for {name} where its zone is kept (undo: remove it), or correct the name that clients use. Verify: `dig {name}` returns an address."}},
 			{"no-data-here !named-system !named-here", "{name} exists in DNS but has no address", "high", []string{"Add the address record for {name} (undo: remove it). Verify: `dig {name}` returns an address."}},
 		},
@@ -367,7 +375,7 @@ var openings = []struct {
 	rules []opening
 }{
 	{symptom.Certificate, []opening{{"expired", "tls"}, {"wrong-name", "tls"}, {"untrusted", "tls"}}},
-	{symptom.Name, []opening{{"no-record", "named"}, {"dns-server", "named"}, {"resolver", "named !server"}, {"refused", "!named"}, {"filtered", "!named"}}},
+	{symptom.Name, []opening{{"no-record", "named"}, {"dns-server", "named"}, {"resolver", "named !server"}}},
 	{symptom.Error, []opening{{"dependency", "web"}, {"application", "web"}, {"refused", "port"}, {"overload", "port"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 	{symptom.Refused, []opening{{"refused", "port"}, {"filtered", "port"}, {"dependency", "web root"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 	{symptom.Reset, []opening{{"reset", "port"}, {"protocol", "web"}, {"refused", "port"}, {"overload", "port"}}},

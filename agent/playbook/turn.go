@@ -15,7 +15,7 @@ var serves = map[string][]string{
 	"ping": {"path", "filtered"}, "bigping": {"filtered", "path"}, "trace": {"path"}, "neighbour": {"path"}, "route": {"path", "refused"},
 	"dig": {"no-record", "dns-server"}, "lookup": {"no-record", "dns-server"}, "dighere": {"no-record", "dns-server"}, "lookuphere": {"no-record", "dns-server"},
 	"zone": {"dns-server", "no-record"}, "dnssocket": {"dns-server"}, "getent": {"resolver", "no-record"},
-	"capture": {"refused"}, "journal": {"refused"}, "synsent": {"refused"},
+	"waiting": {"hang", "dependency"}, "capture": {"refused"}, "journal": {"refused"}, "synsent": {"refused"},
 }
 
 // next is the turn for the board: hypotheses first, then commands, then, when

@@ -18,6 +18,8 @@ type Endpoint struct {
 	Host   string // name or address, without brackets, with zone
 	Port   int    // 0 when the text does not say
 	Path   string // of a URL; "" or starting with /
+
+	Guessed bool // the text does not say the scheme
 }
 
 var (
@@ -114,13 +116,22 @@ func (e Endpoint) Addr() (netip.Addr, bool) {
 // IsName reports whether the host is a name that must be resolved.
 func (e Endpoint) IsName() bool {
 	_, is := e.Addr()
-	return !is && e.Host != "" && !strings.EqualFold(e.Host, "localhost")
+	return !is && e.Host != "" && !hereName(e.Host)
+}
+
+// hereName reports the names of this machine (RFC 6761 6.3, Debian's hosts file).
+func hereName(h string) bool {
+	switch strings.ToLower(strings.TrimSuffix(h, ".")) {
+	case "localhost", "localhost6", "ip6-localhost", "ip6-loopback", "localhost.localdomain":
+		return true
+	}
+	return strings.HasSuffix(strings.ToLower(h), ".localhost")
 }
 
 // Loopback reports whether the host is this machine whatever its tables say.
 func (e Endpoint) Loopback() bool {
 	a, is := e.Addr()
-	return is && a.IsLoopback() || strings.EqualFold(e.Host, "localhost")
+	return is && a.IsLoopback() || hereName(e.Host)
 }
 
 // String is host:port, with brackets where they are needed, or the host alone.
@@ -170,6 +181,7 @@ var notHTTP = map[int]bool{
 // protocols mean a bare connection, everything else is asked as HTTP.
 func (e Endpoint) guess(certificate bool) Endpoint {
 	if e.Scheme == "" {
+		e.Guessed = true
 		switch {
 		case e.Port == 0 && e.IsName(), e.Port%1000 == 443, certificate && !notHTTP[e.Port] && e.Port != 80:
 			e.Scheme = "https"

@@ -16,6 +16,7 @@ type finder struct {
 	found    []found
 	targets  []Endpoint
 	resolver *Endpoint
+	portOnly bool
 }
 
 // found is an endpoint with its place in the text.
@@ -65,6 +66,9 @@ func (f *finder) group(m []int, i int) string {
 func (f *finder) run(aboutNames bool) {
 	f.urls()
 	f.each(notTheTarget, func(m []int) { f.mask(m[0], m[1]) })
+	if strings.Contains(f.text, "upstream: \"") {
+		f.each(nginxSide, func(m []int) { f.mask(m[0], m[1]) })
+	}
 	f.lookups()
 	f.pairs()
 	f.addresses()
@@ -81,12 +85,15 @@ var (
 	// notTheTarget is the asking side in log lines (a proxy's client and virtual
 	// host, the near end of Go's "read tcp A->B"), mail addresses, mentions, and
 	// times of day, which look like ports.
-	notTheTarget = regexp.MustCompile(`(?i)\bclient:? \[?[0-9a-f.:]+\]?|[^\s"]+->|\bserver: [a-z0-9_.-]+,|\bhost: "[^"]*"|\b[a-z0-9_.+-]+@[a-z0-9-]+\.[a-z0-9.-]*[a-z]\b|\b\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?|(?:^|[\s("'~])([01]?\d|2[0-3]):[0-5]\d(:\d\d([.,]\d+)?)?( ?[ap]m| utc| cet)?\b|<[@#!][^>]{0,80}>`)
+	notTheTarget = regexp.MustCompile(`(?i)\bclient: \[?[0-9a-f]*[.:][0-9a-f.:]+\]?|[^\s"]+->|\b[a-z0-9_.+-]+@[a-z0-9-]+\.[a-z0-9.-]*[a-z]\b|\b\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?|(?:^|[\s("'~])([01]?\d|2[0-3]):[0-5]\d(:\d\d([.,]\d+)?)?( ?[ap]m| utc| cet)?\b|<[@#!][^>]{0,80}>`)
+	// nginxSide is the proxy's own side in nginx' error log.
+	nginxSide    = regexp.MustCompile(`\bserver: [A-Za-z0-9_.-]+,|\bhost: "[^"]*"`)
 	urlText      = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+]{1,11}://[^\s"'<>` + "`" + `(){}|\\^\x00]+`)
 	lookupOn     = regexp.MustCompile(`(?i)\blookup ([a-z0-9_][a-z0-9_.-]{0,252})(?:\.? on (\[[0-9a-f:.]+\]:\d+|[0-9.]+:\d+))?`)
 	lookupWord   = regexp.MustCompile(`(?i)(?:UnknownHostException:|ENOTFOUND|EAI_AGAIN|resolve host:?|resolve host ?name:?|resolve address of|server can't find|host not found:|unknown host:?|(?:failed|unable|trying|try) to (?:resolve|look ?up)|getaddrinfo for host|(?:can'?t|cannot|couldn'?t|could not|doesn'?t|not|to|never|won'?t) (?:resolve|look ?up)|(?:name|host|record|domain)(?: name)?)[ "'` + "`" + `]+([a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+|[a-z0-9_-]*\d[a-z0-9_-]*|[a-z0-9_]+-[a-z0-9_-]+)`)
 	hostEqPort   = regexp.MustCompile(`(?i)\b(?:host|hostname|addr|address|server)\s*[=:]\s*['"]?([^'",\s()=]+)['"]?,?\s*['"]?port['"]?\s*[=:]\s*['"]?(\d{1,5})\b`)
-	hostThenPort = regexp.MustCompile(`(?i)(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)(?:["')]|\s*\([0-9a-f.:]+\))?,?\s+(?:on |at )?(?:tcp )?port[ :=]*(\d{1,5})\b`)
+	hostThenPort = regexp.MustCompile(`(?i)(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)(?:["')]|\s*\([0-9a-f.:]+\))?,?\s+(?:on |at )?(?:tcp |udp |tcp/|udp/)?port(?: is)?[ :=]*(\d{1,5})\b`)
+	hostBlank    = regexp.MustCompile(`(?i)\b(\d{1,3}(?:\.\d{1,3}){3}|localhost|::1)[ /](\d{4,5})(?:$|[\s,;.)"'!?])`)
 	portThenHost = regexp.MustCompile(`(?i)\bport[ :=]*(\d{1,5}) (?:on|at|of) (?:host |server |machine )?(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)`)
 	digServer    = regexp.MustCompile(`(?i)@(\[?[0-9a-f:.]*[0-9a-f]\]?)(?:(?:[ :#]|[ ]+-p[ ]+)(\d{1,5})\b)?`)
 	bracketed    = regexp.MustCompile(`\[([0-9A-Fa-f:.]+(?:%(?:25)?[A-Za-z0-9_.-]+)?)\](?::(\d{1,5}))?`)
@@ -95,7 +102,8 @@ var (
 	nameAndPort  = regexp.MustCompile(`(?i)[a-z_][a-z0-9_-]*(?:\.[a-z0-9_-]+)*:\d{2,5}\b`)
 	dottedName   = regexp.MustCompile(`(?i)[a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+`)
 	localhost    = regexp.MustCompile(`(?i)\blocalhost\b`)
-	barePort     = regexp.MustCompile(`(?i)(?:^|[\s("])(?:(?:tcp |on |at |local )?port[ :=#]*|:)(\d{2,5})\b`)
+	barePort     = regexp.MustCompile(`(?i)(?:^|[\s("])(?:(?:tcp |udp |on |at |local )?port(?: is| was| number|!)?[ :=#]*|:|-p(?:ort)?[ =]?)(\d{2,5})\b`)
+	bareNumber   = regexp.MustCompile(`(?:^|[\s("])(\d{4,5})(?:$|[\s,;:!?)."])`)
 )
 
 func (f *finder) urls() {
@@ -175,6 +183,7 @@ func (f *finder) pairs() {
 	})
 	f.each(portThenHost, pair(2, 1))
 	f.each(hostThenPort, pair(1, 2))
+	f.each(hostBlank, pair(1, 2))
 }
 
 func (f *finder) addresses() {
@@ -253,25 +262,38 @@ func (f *finder) names(aboutNames bool) {
 	f.each(localhost, func(m []int) { f.add(m[0], m[1], Endpoint{Host: "localhost"}, true) })
 }
 
-// barePorts reads ports without a host: they belong to the nearest endpoint
-// without a port, and to this machine when there is no endpoint at all.
+// barePorts reads ports without a host: they belong to a DNS server or the first
+// endpoint without a port, and to this machine when there is no endpoint at all.
 func (f *finder) barePorts() {
-	f.each(barePort, func(m []int) {
-		n := atoi(f.group(m, 1))
-		if n < 0 || n > 65535 {
-			return
-		}
+	f.each(barePort, func(m []int) { f.port(m[2], m[3]) })
+	if len(f.found) == 0 {
+		f.each(bareNumber, func(m []int) {
+			if n := atoi(f.group(m, 1)); len(f.found) == 0 && (n < 1900 || n > 2099) && !afterNumber.MatchString(f.text[m[3]:]) {
+				f.port(m[2], m[3])
+			}
+		})
+	}
+}
+
+// port gives the number at a place of the text to an endpoint.
+func (f *finder) port(from, to int) {
+	n := atoi(f.text[from:to])
+	if n < 0 || n > 65535 {
+		return
+	}
+	for _, resolver := range []bool{true, false} {
 		for i := range f.found {
-			if f.found[i].e.Port == 0 {
-				f.found[i].e.Port = n
-				f.mask(m[2], m[3])
+			if x := &f.found[i]; x.resolver == resolver && x.e.Port == 0 && (resolver || !x.name) {
+				x.e.Port = n
+				f.mask(from, to)
 				return
 			}
 		}
-		if len(f.found) == 0 {
-			f.add(m[2], m[3], Endpoint{Host: "127.0.0.1", Port: n}, true)
-		}
-	})
+	}
+	if len(f.found) == 0 {
+		f.add(from, to, Endpoint{Host: "127.0.0.1", Port: n}, true)
+		f.portOnly = true
+	}
 }
 
 // join drops an endpoint without port when the same host has one with a port,
@@ -281,6 +303,9 @@ func (f *finder) join() {
 	for i, a := range f.found {
 		repeat := false
 		for j, b := range f.found {
+			if i != j && a.e.Port == 0 && b.e.Port != 0 && a.e.Loopback() && b.e.Loopback() && !a.resolver && !b.resolver {
+				repeat = true // "localhost/127.0.0.1:80"
+			}
 			if i != j && strings.EqualFold(a.e.Host, b.e.Host) && !a.name && !a.resolver &&
 				(a.e.Port == 0 && b.e.Port != 0 || a.e.Port == b.e.Port && (j < i && a.e.Scheme == "" || b.e.Scheme != "" && a.e.Scheme == "")) {
 				repeat = true
@@ -308,23 +333,22 @@ var (
 func (f *finder) pickResolver(aboutNames bool) {
 	names := 0
 	for _, x := range f.found {
-		if x.e.IsName() && !x.resolver {
+		if x.e.IsName() && !x.resolver && x.e.Port == 0 {
 			names++
 		}
+		aboutNames = aboutNames || x.name
 	}
-	best := -1
+	best, most, alone := -1, 0, 0
 	for i, x := range f.found {
-		_, isAddr := x.e.Addr()
-		if !x.resolver && (!aboutNames || !isAddr && !x.e.Loopback() || x.e.Scheme != "") {
-			continue
+		score := f.resolverScore(x, aboutNames, names)
+		if score > 0 {
+			alone++
 		}
-		said := serverBefore.MatchString(f.text[:x.at]) || serverAfter.MatchString(f.text[x.end:])
-		if x.resolver || x.e.Port == 53 || x.e.Port == 5353 || said || names > 0 {
-			best = i
-			break
+		if score > most {
+			best, most = i, score
 		}
 	}
-	if best < 0 {
+	if best < 0 || most == 1 && alone > 1 {
 		return
 	}
 	e := f.found[best].e
@@ -332,7 +356,31 @@ func (f *finder) pickResolver(aboutNames bool) {
 		e.Port = 53
 	}
 	f.resolver = &e
+	for i := range f.found {
+		x := &f.found[i]
+		x.name = x.name || x.e.IsName() && x.e.Port == 0 && x.e.Scheme == ""
+	}
 	f.found = append(f.found[:best], f.found[best+1:]...)
+}
+
+// resolverScore says how sure it is that an endpoint is a DNS server: 4 when a
+// resolver said so, 3 when the words around it do, 2 by its port, 1 when it
+// stands beside a name that does not resolve.
+func (f *finder) resolverScore(x found, aboutNames bool, names int) int {
+	_, isAddr := x.e.Addr()
+	switch {
+	case x.resolver:
+		return 4
+	case !isAddr && !x.e.Loopback() || x.e.Scheme != "" || !aboutNames && (names == 0 || x.e.Port%100 != 53):
+		return 0
+	case x.e.Port == 53 || x.e.Port == 5353 || serverBefore.MatchString(tail(f.text[:x.at], 60)) || serverAfter.MatchString(head(f.text[x.end:], 60)):
+		return 3
+	case x.e.Port%100 == 53:
+		return 2
+	case names > 0:
+		return 1
+	}
+	return 0
 }
 
 // pickTargets keeps the endpoints in order, each once.

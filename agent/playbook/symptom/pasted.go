@@ -19,6 +19,8 @@ var fileEnding = regexp.MustCompile(`(?i)^(go|py|pyc|js|ts|tsx|java|class|jar|co
 // codePrefix are first labels of package paths.
 var codePrefix = regexp.MustCompile(`^(java|javax|sun|jdk|kotlin|scala|org\.apache|org\.springframework|io\.netty|io\.grpc|urllib3|requests|httpx|aiohttp|socket|http\.client|asyncio|net\.core|net\.ipv4|net\.ipv6|net\.http|net/http|system\.net|node|python\d?|std|tokio|reqwest|hyper|errno|os|ssl|kernel|i|e|v?\d+)$`)
 
+var camelCase = regexp.MustCompile(`[a-z][A-Z]`)
+
 // notAName reports whether a word with dots is something else than a host name:
 // a file, a version, a class, an abbreviation.
 func notAName(s string) bool {
@@ -27,6 +29,8 @@ func notAName(s string) bool {
 	last := labels[len(labels)-1]
 	switch {
 	case len(labels) < 2, len(last) < 2, fileEnding.MatchString(last), strings.ContainsAny(last, "0123456789_") && !strings.HasPrefix(strings.ToLower(last), "xn--"):
+		return true
+	case camelCase.MatchString(s):
 		return true
 	case strings.ToLower(last) != last && strings.ToUpper(s) != s: // a class: java.net.ConnectException
 		return true

@@ -42,6 +42,7 @@ const (
 type Symptom struct {
 	Targets      []Endpoint // what to look at, in order of appearance, without repeats
 	Resolver     *Endpoint  // the DNS server that the text names
+	PortOnly     bool       // the text has a port and no host; the target's host is a guess
 	Kinds        []Kind     // strongest first
 	Codes        []int      // HTTP status codes
 	Since        string     // HH:MM of "since 10:40"
@@ -79,7 +80,10 @@ func Parse(text string) Symptom {
 	}
 	f := newFinder(text)
 	f.run(s.Is(Name))
-	s.Targets, s.Resolver = f.targets, f.resolver
+	s.Targets, s.Resolver, s.PortOnly = f.targets, f.resolver, f.portOnly
+	if s.Resolver != nil && !s.Is(Name) {
+		s.Kinds = append([]Kind{Name}, s.Kinds...)
+	}
 	for i := range s.Targets {
 		s.Targets[i] = s.Targets[i].guess(s.Is(Certificate))
 	}
@@ -108,7 +112,7 @@ var (
 	sinceTime      = regexp.MustCompile(`(?i)\b(?:since|from|after|around|about|at|seit|ab|depuis|desde|dalle)\s+(?:about\s+|around\s+|ca\.?\s+)?([01]?\d:[0-5]\d|2[0-3]:[0-5]\d)\b`)
 	deployWords    = regexp.MustCompile(`(?i)\b(deploy(ed|ment|s)?|roll-?out|release[ds]?|upgrade[ds]?|restart(ed)?|reboot(ed)?|migrat(ed|ion)|config(uration)? change|new version|maintenance)\b`)
 	sometimesWords = regexp.MustCompile(`(?i)\b(sometimes|intermittent(ly)?|sporadic(ally)?|occasional(ly)?|now and then|every now|once in a while|flak[yi]\w*|flapp\w*|random(ly)?|some (requests|calls|users|connections)|one in|every (second|third|other)|half of|\d+ ?(%|percent)|on and off|manchmal|parfois|a veces)`)
-	correctWords   = regexp.MustCompile(`(?i)^\s*(no|nope|wrong|nein|non|sorry|correction|actually|not)\b|\b(instead|i meant|i mean|should be|wrong (host|port|target|address|service|server|machine|name)|not (that|this|the)|(it'?s|it is|that'?s) (not|rather)|rather than|typo)\b`)
+	correctWords   = regexp.MustCompile(`(?i)^\s*(no|nope|wrong|nein|non|sorry|correction|actually|not)\b|\b(instead|i meant|i mean|should be|wrong (host|port|target|address|service|server|machine|name)|not (that|this|the)|(it'?s|it is|that'?s) (not|rather)|rather than|typo|in fact)\b|\bactually (on|at|it)`)
 	finishWords    = regexp.MustCompile(`(?i)^\s*(please\s+)?(wrap (it )?up|conclude|finish( up)?|that'?s enough|enough|report now|close (it|the case))\b`)
 	statusCode     = regexp.MustCompile(`(?i)(?:^|[^\d.:/\w-])([1-5]\d\d)(?:s|er)?(?:$|[^\d.:\w-]|[.:](?:\s|$))`)
 	afterNumber    = regexp.MustCompile(`(?i)^\s+s\b|^\s*(ms|millisec|sec|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)
