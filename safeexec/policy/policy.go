@@ -151,7 +151,7 @@ func (p *Policy) judge(v Verdict) Verdict {
 			return v.explain(2, problem.Rule, problem.Reason)
 		}
 	} else if problem := p.table.Check(v.Argv); problem != nil {
-		if danger.Wraps(v.Argv[0]) {
+		if problem.Rule == "unknown-program" && danger.Wraps(v.Argv[0]) {
 			return v.explain(3, "wrapper", v.Argv[0]+" starts another program; that needs a person")
 		}
 		return v.explain(1, problem.Rule, problem.Reason)

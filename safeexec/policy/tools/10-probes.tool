@@ -25,7 +25,7 @@ tool ping ping6
   need -c -w -h -V : never ends without a count; add -c 4
   args unicast?
 
-tool traceroute traceroute6 tcptraceroute
+tool traceroute traceroute6
   safe    the path to one host, with a bounded number of probes
   -f --first            int(1..64)
   -m --max-hops         int(1..64)
@@ -45,6 +45,18 @@ tool traceroute traceroute6 tcptraceroute
   --icmp --tcp --udp --udplite --dccp --dont-fragment --extensions --as-path-lookups --mtu --back --version --help --debug
   no -g --gateway : source routing sends packets through other hosts
   args host? int(28..9000)?
+
+tool tcptraceroute
+  safe    the path to one port of one host, with a bounded number of probes
+  -f                    int(1..64)
+  -m                    int(1..64)
+  -q                    int(1..10)
+  -w                    sec(1..10)
+  -i                    iface
+  -p                    int(1..65535)
+  -s                    ip
+  -n -N -S -A -E -F -v
+  args host port?
 
 tool tracepath tracepath6
   safe    the path and its MTU to one host
@@ -118,6 +130,7 @@ tool nc ncat netcat
   safe    does a port of one host answer (-z); up to four ports
   -w --wait             sec(1..60)
   -i                    sec(1..10)
+  -G                    sec(1..60)
   -s --source           ip
   -p --source-port      int(1..65535)
   -z -v -n -u -4 -6 -h --version
@@ -250,7 +263,7 @@ tool whois
   no -p --port : another port is no registry; anything could be sent there
   args whois whois? whois?
 
-tool resolvectl systemd-resolve
+tool resolvectl
   safe    shows the resolver and resolves names
   bare
   -4 -6 -l --no-pager --no-legend --legend --status --statistics
@@ -285,7 +298,25 @@ tool resolvectl systemd-resolve
     args iface?
   deny flush-caches reset-statistics reset-server-features revert log-level : changes the resolver
   deny monitor : follows for ever
-  args dnsname
+
+tool systemd-resolve
+  safe    shows the resolver and resolves names
+  -4 -6 -l --no-pager --legend --status --statistics --version --help
+  -i --interface        iface
+  -p --protocol         enum(dns|llmnr|llmnr-ipv4|llmnr-ipv6|mdns|mdns-ipv4|mdns-ipv6)
+  -t --type             rrtype
+  -c --class            enum(IN|CH|ANY)
+  args dnsname?
+
+tool rpcinfo
+  safe    registered RPC services of one host
+  -p -s -m
+  args host?
+
+tool showmount
+  safe    exported file systems of one host
+  -a -d -e --all --directories --exports --no-headers
+  args host?
 
 tool getent
   safe    host, service, protocol and network look-ups

@@ -786,6 +786,74 @@ tool lsblk findmnt
   -o --output           list
   args re(/[A-Za-z0-9_./-]{0,200})?
 
+tool mount
+  style words
+  safe    mounted file systems, listed
+  -l -V --version --help
+
+tool lshw
+  style words
+  safe    hardware of one class, without serial numbers
+  -short -businfo -numeric -quiet
+  -c -C -class enum(network)
+  need -c -C -class : lists everything; add -class network
+
+tool ls
+  safe    names in the kernel's network folders and in capture folders
+  -l -a -h -1 -t -r -S -d -L -n -A -F --all --human-readable
+  args netdir+
+
+tool sha256sum sha1sum md5sum b2sum file stat
+  safe    digest or kind of capture files
+  args capture+
+
+tool nfsstat
+  safe    NFS counters
+  -c -s -m -r -n -o -l -v -2 -3 -4 --client --server --mounts --rpc --nfs --list
+
+tool teamdctl
+  style words
+  safe    a team device's state
+  args iface enum(state) enum(view|dump)?
+
+tool wpa_cli
+  style words
+  safe    a wireless client's state
+  -i                    iface
+  args enum(status)
+
+tool ipsec
+  style words
+  safe    tunnels, without keys
+  sub status statusall version
+
+tool swanctl
+  safe    tunnels, without keys
+  -l --list-sas -L --list-conns -P --list-pols -S --stats -v --version --noblock --pretty
+  -i --ike -c --child   name
+  need -l --list-sas -L --list-conns -P --list-pols -S --stats -v --version : needs one of the --list options
+
+tool vnstat
+  safe    traffic counters from the database
+  -d -h -m -w -y -5 -hg --oneline --days --hours --months --years
+  --json --xml          re([a-z]?)?
+  -i --iface            iface
+
+tool unbound-control
+  style words
+  safe    the resolver's state
+  sub status stats_noreset list_forwards list_stubs list_local_zones
+  deny stats reload flush stop start : changes the resolver or its counters
+
+tool rndc
+  style words
+  safe    the name server's state
+  sub status
+
+tool sensors
+  safe    temperatures and fans
+  -A -u -j -f
+
 tool lsns
   safe    namespaces
   -J -l -n -r -W -u --json --list --noheadings --raw --notruncate --version --help
@@ -962,7 +1030,14 @@ tool nmcli
     sub lldp
       bare
       sub list
-    deny set connect reapply modify disconnect delete monitor wifi up down checkpoint : changes devices or prints keys
+    deny set connect reapply modify disconnect delete monitor up down checkpoint : changes devices
+    sub wifi
+      sub list
+        --rescan            enum(no)
+        word rescan : enum(no)
+        need rescan --rescan : may start a scan; add --rescan no
+        word ifname iface
+      deny connect hotspot rescan show-password : changes devices or prints keys
   deny monitor agent : follows for ever
 
 tool wg

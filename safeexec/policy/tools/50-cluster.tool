@@ -372,14 +372,14 @@ tool istioctl
     --revision          name
     args re([A-Za-z0-9][A-Za-z0-9./-]{0,252})?
   sub proxy-config pc
-    sub cluster clusters listener listeners route routes endpoint endpoints all
+    sub cluster clusters listener listeners route routes endpoint endpoints
       -o --output       enum(json|yaml|short)
       --fqdn --address --direction --subset --name --type --status --cluster re([A-Za-z0-9_.*|:/-]{1,200})
       --port            int(0..65535)
       --verbose
       args re([A-Za-z0-9][A-Za-z0-9./-]{0,252})
     deny secret secrets s : prints certificates and keys
-    deny log bootstrap ecds : changes levels or prints settings
+    deny log bootstrap ecds all : changes levels or prints settings
   sub analyze
     -A --all-namespaces --use-kube --list-analyzers
     -o --output         enum(log|json|yaml)

@@ -82,6 +82,9 @@ func (l *loader) value(s string) (*value, error) {
 	if v := types[s]; v != nil {
 		return v, nil
 	}
+	if s == "netdir" {
+		return is("a folder of the kernel's network settings or of captures", l.cfg.netDir), nil
+	}
 	if s == "capture" {
 		return is("a capture file (.pcap, .pcapng, .cap) or one in a configured folder", l.cfg.capture), nil
 	}
@@ -305,8 +308,24 @@ func (c Config) capture(v string) bool {
 	return false
 }
 
+// netDir accepts folders whose names say nothing but the network's shape.
+func (c Config) netDir(v string) bool {
+	if !dirShape(v) || strings.Contains(v, "..") {
+		return false
+	}
+	p := path.Clean(v)
+	for _, dir := range append([]string{"/sys/class/net", "/proc/net", "/proc/sys/net", "/run/netns", "/var/run/netns"}, c.CaptureDirs...) {
+		if path.IsAbs(dir) && path.Clean(dir) != "/" && (p == path.Clean(dir) || strings.HasPrefix(p, path.Clean(dir)+"/")) {
+			return true
+		}
+	}
+	return false
+}
+
+var dirShape = match(`^/[A-Za-z0-9_./:@ -]{1,300}$`)
+
 func certFile(v string) bool {
-	if !cleanPath(v) || strings.Contains(v, "/.") || strings.Contains(v, "private") || strings.Contains(v, "key") {
+	if !cleanPath(v) || strings.Contains(v, ":") || strings.Contains(v, "/.") || strings.Contains(v, "private") || strings.Contains(v, "key") {
 		return false
 	}
 	switch path.Ext(v) {
