@@ -95,7 +95,7 @@ func (o *op) lockLease() (*held, error) {
 // setLease records the expiry. It is not fsynced: after a power cut no holder
 // is left, and the fence stands in @wal.
 func (o *op) setLease(l store.Lease) error {
-	b, err := json.Marshal(lease{Owner: l.Owner, Fence: l.Fence, Expires: unix(l.Expires)})
+	b, err := json.Marshal(lease{Owner: l.Owner, Fence: l.Fence, Expires: nanos(l.Expires)})
 	if err != nil {
 		return err
 	}
@@ -107,7 +107,7 @@ func (o *op) setLease(l store.Lease) error {
 	return nil
 }
 
-func unix(t time.Time) int64 {
+func nanos(t time.Time) int64 {
 	if t.IsZero() {
 		return 0
 	}

@@ -135,18 +135,33 @@ func (o *op) open(ctx context.Context) error {
 		return err
 	}
 	o.dir = dir
-	o.lock, err = dir.Open(lockName, os.O_RDWR)
-	if notExist(err) { // made half way, or not yet
+	if o.lock, err = openLock(dir); err != nil {
+		return err
+	}
+	if o.lock == nil {
 		o.absent()
 		return nil
-	}
-	if err != nil {
-		return err
 	}
 	if err := wait(ctx, o.lock); err != nil {
 		return err
 	}
 	return o.refresh()
+}
+
+// openLock opens the commit lock; nil when the scope was made half way, or is
+// being made. Without it two processes would not see each other, so one that
+// somebody has removed is not made again.
+func openLock(dir *beneath.Dir) (*beneath.File, error) {
+	for range 2 { // the second time a scope that was just made is whole
+		lock, err := dir.Open(lockName, os.O_RDWR)
+		if !notExist(err) {
+			return lock, err
+		}
+		if made, err := dir.Exists(walName); err != nil || !made {
+			return nil, err
+		}
+	}
+	return nil, fmt.Errorf("%s is missing; make an empty file of that name while no process uses the directory", dir.Path(lockName))
 }
 
 // absent leaves the directory of a scope that was never committed to.
