@@ -280,6 +280,14 @@ func TestThread(t *testing.T) {
 			t.Error(in)
 		}
 	})
+	t.Run("only the port is corrected", func(t *testing.T) {
+		in := replay(t, "http://127.0.0.1:19082/ gives 502", append([][]string{{"19082", "curl/ok"}}, gateway...)...)
+		in.step()
+		say(in, "wrong port! it's 19080")
+		if end := in.finish(); end.Verdict != "root_cause" || !strings.Contains(end.Summary, "19081") {
+			t.Error(in)
+		}
+	})
 	t.Run("correction that names both", func(t *testing.T) {
 		in := replay(t, "127.0.0.1:19082 gives 502", gateway...)
 		in.step()

@@ -135,10 +135,13 @@ func (b *board) ends(p *place, covered map[*place]bool) []finding {
 			out = append(out, f)
 			continue
 		}
-		own := p.ids(append(slices.Clone(p.facts["error"]), p.facts["redirect"]...))
+		own := p.ids(slices.Concat(p.facts["error"], p.facts["redirect"], p.facts["no-answer"], p.facts["waits-for"]))
 		for _, child := range p.behind {
 			for _, f := range b.ends(child, covered) {
 				f.cause.Statement = strings.TrimSuffix(f.cause.Statement, ".") + p.text(", so {t} "+p.effect()) + "."
+				if c.read.sure == "medium" && f.sure == "high" {
+					f.sure = "medium"
+				}
 				f.cause.Evidence = unique(append(f.cause.Evidence, own...))
 				out = append(out, f)
 			}
@@ -148,7 +151,10 @@ func (b *board) ends(p *place, covered map[*place]bool) []finding {
 }
 
 func (p *place) effect() string {
-	if p.web.Code < 400 {
+	switch {
+	case !p.web.Answered():
+		return "does not answer"
+	case p.web.Code < 400:
 		return "({code}) sends its clients to a place that does not work"
 	}
 	return "answers {code}"

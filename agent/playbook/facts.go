@@ -162,7 +162,7 @@ func (p *place) phases(w read.Web, m moment) {
 	if w.DNS > limit {
 		p.note(m, "slow-dns", "slow")
 	}
-	if !w.Answered() || w.Fail != read.None {
+	if !w.Answered() || w.Fail != read.None || p.has("stream") {
 		return
 	}
 	ready := max(w.Connect, w.TLS)

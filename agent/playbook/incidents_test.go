@@ -254,6 +254,49 @@ func TestVariations(t *testing.T) {
 			up := closed(t, "127.0.0.1")
 			return serveHTTP(t, listen(t, "127.0.0.1"), 503, "no healthy upstream: tried "+up+" and "+closed(t, "127.0.0.1")), up
 		}, want{"root_cause", []string{"Nothing listens on UP", "Nothing listens on 127.0.0.1:"}, "503", "high"}},
+		{"the client in the answer is not the upstream", "502 from ADDR", func(t *testing.T) (string, string) {
+			up := closed(t, "127.0.0.1")
+			return serveHTTP(t, listen(t, "127.0.0.1"), 502, `{"client":"127.0.0.1:9","remote_addr":"127.0.0.1:11","request":{"url":"http://127.0.0.1:13/"},"upstream":{"addr":"`+up+`"}}`), up
+		}, want{"root_cause", []string{"Nothing listens on UP: connections are refused, so ADDR answers 502."}, "502", "high"}},
+		{"upstream's name fails at the DNS server that the answer names", "502 from ADDR", func(t *testing.T) (string, string) {
+			up := serveDNS(t, rcodeSF)
+			return serveHTTP(t, listen(t, "127.0.0.1"), 502, `{"error":"dial tcp: lookup pay.shop.test on `+up+`: server misbehaving"}`), up
+		}, want{"root_cause", []string{"The DNS server UP answers SERVFAIL for pay.shop.test and for the zone above it: it cannot get or load the data itself, so ADDR answers 502"}, "SERVFAIL", "high"}},
+		{"upstream that only the gateway knows", "502 from ADDR", func(t *testing.T) (string, string) {
+			return serveHTTP(t, listen(t, "127.0.0.1"), 502, `{"upstream":"payments-backend:8081"}`), ""
+		}, want{"root_cause", []string{"ADDR answers 502 and blames payments-backend:8081, which could not be judged from this machine"}, "502", "medium"}},
+		{"never accepts", "ADDR does not answer", func(t *testing.T) (string, string) { return listen(t, "127.0.0.1").Addr().String(), "" },
+			want{"root_cause", []string{"The program behind ADDR does not take its connections"}, "0 bytes received", "high"}},
+		{"hangs on its own upstream", "ADDR hangs", func(t *testing.T) (string, string) {
+			up := fullQueue(t)
+			return handle(t, listen(t, "127.0.0.1"), func(w http.ResponseWriter, r *http.Request) {
+				if c, err := net.DialTimeout("tcp", up, time.Minute); err == nil {
+					c.Close()
+				}
+			}), up
+		}, want{"root_cause", []string{"The accept queue of UP is full"}, "LISTEN", "medium"}},
+		{"TLS on a port that does not look like it, expired", "ADDR fails", func(t *testing.T) (string, string) {
+			return serveTLS(t, listen(t, "127.0.0.1"), expired, ok), ""
+		}, want{"root_cause", []string{"The certificate of ADDR expired on"}, "notAfter", "high"}},
+		{"a stream that does not end", "is http://ADDR/ ok?", func(t *testing.T) (string, string) {
+			return handle(t, listen(t, "127.0.0.1"), func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Content-Type", "text/event-stream")
+				for r.Context().Err() == nil {
+					_, _ = w.Write([]byte("data: 1\n\n"))
+					w.(http.Flusher).Flush()
+					time.Sleep(time.Second)
+				}
+			}), ""
+		}, want{"no_fault", nil, "", ""}},
+		{"a service that does not speak HTTP", "is ADDR ok?", func(t *testing.T) (string, string) {
+			return raw(t, listen(t, "127.0.0.1"), func(c *net.TCPConn) { _, _ = c.Write([]byte("-ERR unknown command\r\n")) }), ""
+		}, want{"no_fault", nil, "", "medium"}},
+		{"two kinds of trouble in one text", "checkout ADDR gives 502 and inventory.shop.example.com does not resolve at DNS UP", func(t *testing.T) (string, string) {
+			return serveHTTP(t, listen(t, "127.0.0.1"), 502, `{"upstream":"`+closed(t, "127.0.0.1")+`"}`), serveDNS(t, rcodeNX)
+		}, want{"root_cause", []string{"so ADDR answers 502", "The DNS server UP says that inventory.shop.example.com does not exist"}, "502", "high"}},
+		{"a service at a name that one DNS server knows", "api.shop.test:PORT refuses, our DNS server is UP", func(t *testing.T) (string, string) {
+			return closed(t, "127.0.0.1"), serveDNS(t, rcodeOK)
+		}, want{"root_cause", []string{"Nothing listens on api.shop.test:PORT"}, "refused", "high"}},
 		{"NXDOMAIN", "pay.shop.test not found at DNS ADDR", func(t *testing.T) (string, string) { return serveDNS(t, rcodeNX), "" },
 			want{"root_cause", []string{"The DNS server ADDR says that pay.shop.test does not exist (NXDOMAIN"}, "NXDOMAIN", "high"}},
 		{"no data", "pay.shop.test does not resolve at DNS ADDR", func(t *testing.T) (string, string) { return serveDNS(t, noData), "" },

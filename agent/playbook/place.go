@@ -140,7 +140,7 @@ func (p *place) settle() {
 	switch {
 	case ok > 0 && p.failures > 0:
 		p.facts["flapping"] = append(append([]fact{}, p.goodIDs...), p.facts["failed"]...)
-	case p.end.HTTP() && ok >= 3, !p.end.HTTP() && p.end.Port != 0 && ok >= 2:
+	case p.end.HTTP() && (ok >= 3 || ok > 0 && p.has("stream")), !p.end.HTTP() && p.end.Port != 0 && ok >= 2:
 		p.facts["steady"] = p.goodIDs
 	}
 }

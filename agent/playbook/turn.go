@@ -288,6 +288,10 @@ func (b *board) reasoning(p *place, pr probe, hyps []hypothesis) (id, text strin
 	return "", text + "."
 }
 
+// patience, in seconds, is how long a report waits for an answer about an optional
+// command: incident commanders want the cause, not one more proof of it.
+const patience = 40
+
 // extra is one RISKY command that would confirm what is known, while people are
 // there to answer: after an expiry or without an approver there is no second.
 func (b *board) extra(hyps []hypothesis) []agent.RunShell {
@@ -301,7 +305,9 @@ func (b *board) extra(hyps []hypothesis) []agent.RunShell {
 			if !ok || p.asked[pr.name] || b.missing[pr.tool] || !b.allowed(p, pr) || b.proposed(pr) {
 				continue
 			}
-			return []agent.RunShell{b.run(p, pr, hyps)}
+			r := b.run(p, pr, hyps)
+			r.Patience = patience
+			return []agent.RunShell{r}
 		}
 	}
 	return nil
@@ -332,7 +338,7 @@ func (b *board) words(runs []agent.RunShell) string {
 	}
 	out = append(out, b.said[:min(len(b.said), 2)]...)
 	if len(runs) == 1 && isOptional(runs[0].Command) {
-		out = append(out, "The cause is clear; one optional check more, which needs an approval.")
+		out = append(out, "The cause is clear; one optional check more, which needs an approval. Without an answer the report comes without it.")
 	} else if len(runs) > 0 {
 		out = append(out, "Next: finding out "+b.plan(runs)+".")
 	}
