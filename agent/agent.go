@@ -141,6 +141,9 @@ type (
 		Hypothesis string `json:"hypothesis_id,omitempty"`
 		Target     string `json:"target,omitempty"`
 		Effect     string `json:"effect,omitempty"`
+		// Patience, in seconds, makes the command optional: when nobody reacts to
+		// its card for so long it is withdrawn, which is no denial.
+		Patience int `json:"patience_seconds,omitempty"`
 	}
 	// CaptureTraffic starts a packet capture.
 	CaptureTraffic struct {

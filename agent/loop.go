@@ -138,9 +138,6 @@ func (a *Agent) begin(ctx context.Context) error {
 		}
 	}
 	for _, r := range a.s.cmds.Unfinished() {
-		if r.Result != nil { // finished by the call for an earlier link
-			continue
-		}
 		a.o.Log.Info("command continues", "session_id", a.o.SessionID, "audit_id", r.Proposal.AuditID)
 		if _, err := a.o.Gate.Continue(ctx, r.Record); err != nil {
 			return fmt.Errorf("continue %s: %w", r.Proposal.AuditID, err)
@@ -276,6 +273,9 @@ func (a *Agent) decide(ctx context.Context, p place, m Move) error {
 	return a.do(ctx, p, m)
 }
 
+// maxPatience bounds, in seconds, how long an optional command waits.
+const maxPatience = 3600
+
 // do is the closed set of moves: what is not in the switch is refused.
 func (a *Agent) do(ctx context.Context, p place, m Move) error {
 	at := orchestrator.Origin{Turn: p.turn, Index: p.index}
@@ -284,6 +284,7 @@ func (a *Agent) do(ctx context.Context, p place, m Move) error {
 		r, err := a.o.Gate.Run(ctx, safeexec.Request{
 			Command: m.Command, Reasoning: m.Reasoning, Hypothesis: m.Hypothesis, Requester: a.s.c.Requester,
 			Target: m.Target, Effect: m.Effect, Turn: p.turn, Index: p.index,
+			Patience: time.Duration(min(max(m.Patience, 0), maxPatience)) * time.Second,
 		})
 		if err == nil && r.AuditID == "" { // nothing to journal: no command was given
 			err = a.observe(ctx, p, refusal{Status: r.Status, Error: r.Error, Detail: r.Detail})

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ghostbot/agent"
@@ -30,13 +31,20 @@ type Approvals struct {
 // proposal is CANCELLED; when the process ends, it stays as it is and Ask returns
 // the context's error, so that another process asks on.
 func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Decision, error) {
-	rec := storedProposal{Proposal: p, State: StatePending, Needed: a.access.Needed(p.Class.String(), p.Rule)}
+	now, err := a.db.Now(ctx)
+	if err != nil {
+		return safeexec.Decision{}, err
+	}
+	rec := storedProposal{Proposal: p, State: StatePending, Created: now, Needed: a.access.Needed(p.Class.String(), p.Rule)}
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return safeexec.Decision{}, err
 	}
 	if _, _, err := a.db.Once(ctx, proposalKey(a.sid, p.ID), data); err != nil {
 		return safeexec.Decision{}, fmt.Errorf("store proposal: %w", err)
+	}
+	if err := a.supersede(ctx, p.Replaces); err != nil {
+		return safeexec.Decision{}, fmt.Errorf("supersede %s: %w", p.Replaces, err)
 	}
 	var d safeexec.Decision
 	err = wait(ctx, a.db, a.sid, pollEvery, func() (bool, time.Time, error) {
@@ -52,6 +60,32 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Deci
 	return d, err
 }
 
+// supersede closes the proposal that a new one replaces, when the gate replaced it
+// without an answer: its card must not count any more.
+func (a *Approvals) supersede(ctx context.Context, auditID string) error {
+	if auditID == "" {
+		return nil
+	}
+	vs, err := a.db.List(ctx, a.sid, "proposal/")
+	if err != nil {
+		return err
+	}
+	for _, v := range vs {
+		p, err := loadProposal(ctx, a.db, a.sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
+		if err != nil {
+			return err
+		}
+		if p.Proposal.AuditID != auditID || p.State != StatePending && p.State != StateApproved {
+			continue
+		}
+		p.State, p.At = StateSuperseded, time.Now().UTC()
+		if err := p.put(ctx, a.db, a.sid, nil, nil); err != nil && !conflict(err) {
+			return err
+		}
+	}
+	return nil
+}
+
 // look reads the proposal and lets it expire when its time has come.
 func (a *Approvals) look(ctx context.Context, id string) (safeexec.Decision, time.Time, bool, error) {
 	now, err := a.db.Now(ctx)
@@ -62,8 +96,11 @@ func (a *Approvals) look(ctx context.Context, id string) (safeexec.Decision, tim
 	if err != nil {
 		return safeexec.Decision{}, time.Time{}, false, err
 	}
-	if p.State == StatePending && !now.Before(p.Proposal.Expires) {
-		p.State, p.At = StateExpired, now
+	if ended := p.unanswered(now); ended != "" {
+		p.State, p.At = ended, now
+		if ended == StateCancelled {
+			p.Reason = "withdrawn"
+		}
 		if err := p.put(ctx, a.db, a.sid, nil, nil); err != nil && !conflict(err) {
 			return safeexec.Decision{}, time.Time{}, false, err
 		}
@@ -71,10 +108,27 @@ func (a *Approvals) look(ctx context.Context, id string) (safeexec.Decision, tim
 	}
 	d, ok := p.decision(now)
 	until := p.Proposal.Expires
+	if at := p.withdrawAt(); !at.IsZero() && at.Before(until) {
+		until = at
+	}
 	if p.State == StateDenied {
 		until = p.ReasonUntil
 	}
 	return d, until, ok, nil
+}
+
+// unanswered is the state that a pending proposal has reached by the clock alone.
+func (p storedProposal) unanswered(now time.Time) string {
+	at := p.withdrawAt()
+	switch {
+	case p.State != StatePending:
+		return ""
+	case !now.Before(p.Proposal.Expires):
+		return StateExpired
+	case !at.IsZero() && !now.Before(at):
+		return StateCancelled
+	}
+	return ""
 }
 
 func (a *Approvals) cancel(ctx context.Context, id string) (safeexec.Decision, error) {

@@ -32,6 +32,10 @@ const useBy = 5 * time.Minute
 // window closes early when the modal is sent or closed.
 const reasonWait = 60 * time.Second
 
+// editHold is how long an optional command is kept for somebody who opened the
+// edit window.
+const editHold = 5 * time.Minute
+
 // Vote is one person's approval.
 type Vote struct {
 	By string    `json:"by"`
@@ -43,6 +47,8 @@ type Vote struct {
 type storedProposal struct {
 	Proposal    safeexec.Proposal `json:"proposal"`
 	State       string            `json:"state"`
+	Created     time.Time         `json:"created"`
+	HoldUntil   time.Time         `json:"hold_until"` // somebody is editing: an optional command is not withdrawn
 	Needed      int               `json:"needed"`
 	Votes       []Vote            `json:"votes,omitempty"`
 	By          string            `json:"by,omitempty"`
@@ -88,7 +94,9 @@ func (p storedProposal) decision(now time.Time) (d safeexec.Decision, ok bool) {
 	case StateExpired:
 		d.Reason = "expired"
 	case StateCancelled:
-		d.Reason = "stopped"
+		if d.Reason == "" {
+			d.Reason = "stopped"
+		}
 	case StateSuperseded:
 		d.By, d.Reason = "", "superseded" // the gate makes a new proposal
 	case StateDenied:
@@ -97,6 +105,19 @@ func (p storedProposal) decision(now time.Time) (d safeexec.Decision, ok bool) {
 		}
 	}
 	return d, true
+}
+
+// withdrawAt is when an optional command is withdrawn if nobody reacts; zero for
+// the others, and once somebody has voted.
+func (p storedProposal) withdrawAt() time.Time {
+	if p.Proposal.Patience <= 0 || len(p.Votes) > 0 {
+		return time.Time{}
+	}
+	at := p.Created.Add(p.Proposal.Patience)
+	if p.HoldUntil.After(at) {
+		return p.HoldUntil
+	}
+	return at
 }
 
 // put replaces a stored proposal if nobody else did since it was read.

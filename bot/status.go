@@ -77,7 +77,8 @@ func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) 
 }
 
 // Editable returns the text of a proposal for an edit window, or a refusal when
-// the person may not edit it or it is decided.
+// the person may not edit it or it is decided. An optional command is kept while
+// they type.
 func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, err error) {
 	p, err := loadProposal(ctx, d.o.DB, c.SessionID, c.ProposalID)
 	if errors.Is(err, store.ErrNotFound) {
@@ -97,6 +98,12 @@ func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, 
 	if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, ""); !ok {
 		d.noteRefusal(ctx, c, p, why)
 		return "", refuse("%s", why), nil
+	}
+	if p.Proposal.Patience > 0 {
+		p.HoldUntil = now.Add(editHold)
+		if err := p.put(ctx, d.o.DB, c.SessionID, nil, nil); err != nil && !conflict(err) {
+			return "", Reply{}, err
+		}
 	}
 	return strings.TrimSpace(p.Proposal.Display), Reply{OK: true}, nil
 }

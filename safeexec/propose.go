@@ -37,7 +37,7 @@ func (s *Shell) plan(c Command, r Request) Proposal {
 		Class: v.Class, Tier: v.Tier, Rule: v.Rule, Risk: v.Reason, Env: v.Environment,
 		Reasoning: s.words(r.Reasoning), Hypothesis: r.Hypothesis, Target: s.words(r.Target), Effect: s.words(r.Effect),
 		Requester: r.Requester, Policy: s.policy.Version(),
-		Replaces: r.Replaces, Repeat: r.Repeat, Turn: r.Turn, Index: r.Index,
+		Replaces: r.Replaces, Repeat: r.Repeat, Turn: r.Turn, Index: r.Index, Patience: r.Patience,
 	}
 	if p.Env == "" {
 		p.Env = "local"
@@ -288,6 +288,6 @@ func (s *Shell) recheck(p Proposal) (now Proposal, why string) {
 func (p Proposal) request() Request {
 	return Request{
 		Argv: p.Argv, Reasoning: p.Reasoning, Hypothesis: p.Hypothesis, Requester: p.Requester, Target: p.Target,
-		Effect: p.Effect, Timeout: p.Timeout, Turn: p.Turn, Index: p.Index, Replaces: p.Replaces, Repeat: p.Repeat,
+		Effect: p.Effect, Timeout: p.Timeout, Patience: p.Patience, Turn: p.Turn, Index: p.Index, Replaces: p.Replaces, Repeat: p.Repeat,
 	}
 }

@@ -183,7 +183,7 @@ func denial(d Decision) string {
 		return denied
 	case d.Reason == "expired":
 		return expired
-	case d.Reason == "stopped":
+	case d.Reason == "stopped", d.Reason == "withdrawn":
 		return cancelled
 	case d.Reason == "superseded":
 		return superseded // history was lost or the approvers changed: a new card

@@ -85,7 +85,7 @@ type Decision struct {
 	By       string    // who decided: a transport's user id, "" when nobody did
 	At       time.Time // when the decision was stored
 	UseBy    time.Time // Approve: the process must start before this time
-	Reason   string    // Deny: a person's words, or "expired", "stopped", "no approver"
+	Reason   string    // Deny: a person's words, or "expired", "stopped", "withdrawn", "superseded"
 	Modified string    // Modify: the command text that replaces the proposal
 	Votes    []string  // everybody who approved
 }
@@ -133,15 +133,16 @@ type Proposal struct {
 	Target     string        `json:"target,omitempty"` // host, address or resource it touches, as far as known
 	Effect     string        `json:"effect,omitempty"` // what is expected to happen, in words
 	Timeout    time.Duration `json:"timeout_ns"`
-	Requester  string        `json:"requester"`          // who opened the case, or who edited the command
-	Policy     string        `json:"policy"`             // policy version
-	Expires    time.Time     `json:"expires"`            // zero for SAFE commands
-	Digest     string        `json:"digest"`             // SHA-256 over what will run, for whom and until when
-	Replaces   string        `json:"replaces,omitempty"` // audit id of the proposal that a person edited, or that is repeated
-	Repeat     bool          `json:"repeat,omitempty"`   // announced repeat after an unknown outcome
-	Edited     bool          `json:"edited,omitempty"`   // the text was typed by Requester in place of Replaces
-	Turn       int           `json:"turn"`               // the brain's turn and
-	Index      int           `json:"index"`              // the move's place in it: how a resumed case finds its way
+	Requester  string        `json:"requester"`             // who opened the case, or who edited the command
+	Policy     string        `json:"policy"`                // policy version
+	Patience   time.Duration `json:"patience_ns,omitempty"` // an optional command: withdrawn when nobody reacts for so long
+	Expires    time.Time     `json:"expires"`               // zero for SAFE commands
+	Digest     string        `json:"digest"`                // SHA-256 over what will run, for whom and until when
+	Replaces   string        `json:"replaces,omitempty"`    // audit id of the proposal that a person edited, or that is repeated
+	Repeat     bool          `json:"repeat,omitempty"`      // announced repeat after an unknown outcome
+	Edited     bool          `json:"edited,omitempty"`      // the text was typed by Requester in place of Replaces
+	Turn       int           `json:"turn"`                  // the brain's turn and
+	Index      int           `json:"index"`                 // the move's place in it: how a resumed case finds its way
 }
 
 // Decided is the body of a "decided" entry.
@@ -196,6 +197,7 @@ type Request struct {
 	Requester  string
 	Target     string
 	Effect     string
+	Patience   time.Duration // of an optional command: withdrawn when nobody reacts for so long; 0: until it expires
 	Timeout    time.Duration // 0: the shell's default for the tool
 	Turn       int
 	Index      int

@@ -97,6 +97,7 @@ type CardView struct {
 	Effect     string
 	Timeout    time.Duration
 	Expires    time.Time
+	Withdraw   time.Time // of an optional command: when it is withdrawn if nobody reacts; zero for others
 	Approvers  []string
 	Needed     int
 	Votes      []string

@@ -291,6 +291,9 @@ func (s *Fold) proposed(e agent.Entry) {
 		Expires: p.Expires, Approvers: s.opened.Approvers, Needed: s.needed(p.Class.String(), p.Rule),
 		Head: e.Head, Requester: p.Requester, SelfOK: s.selfOK,
 	}
+	if p.Patience > 0 {
+		c.Withdraw = e.Time.Add(p.Patience)
+	}
 	s.cards[e.ID] = c
 	s.steps[len(s.steps)-1].State = "waiting"
 	s.add(Message{Key: fmt.Sprintf("card/%03d", e.N), Entry: e.N, Kind: KindCard, Text: cardText(c), Card: c})
@@ -315,7 +318,7 @@ func (s *Fold) decided(e agent.Entry) {
 	c.State, c.By, c.At, c.Reason, c.Modified, c.Votes = d.Decision, d.By, d.At, d.Reason, d.Modified, d.Votes
 	s.setStep(d.AuditID, strings.ToLower(d.Decision), 0)
 	body := c.Command
-	if d.Reason != "" && d.Reason != "expired" && d.Reason != "stopped" {
+	if d.Reason != "" && d.Reason != "expired" && d.Reason != "stopped" && d.Reason != "superseded" {
 		body += " (" + d.Reason + ")"
 	}
 	if d.Modified != "" {

@@ -226,6 +226,8 @@ func decidedLine(c *show.CardView) string {
 		parts = append(parts, "approved by "+mentions(c.Votes)+" at "+when(c.At))
 	case c.State == bot.StateExpired:
 		parts = append(parts, "nobody decided in time, nothing ran")
+	case c.State == bot.StateCancelled && c.Reason == "withdrawn":
+		parts = append(parts, "optional, nobody answered, nothing ran")
 	case c.State == bot.StateCancelled || c.State == bot.StateSuperseded:
 		parts = append(parts, "nothing ran")
 	}
@@ -282,6 +284,9 @@ func rules(c *show.CardView) string {
 		if c.Needed > 1 {
 			who += fmt.Sprintf(" %d different people are needed.", c.Needed)
 		}
+	}
+	if !c.Withdraw.IsZero() {
+		who += " *Optional*: the report does not wait for it after " + when(c.Withdraw) + "."
 	}
 	return fmt.Sprintf("%s  Expires %s; then nothing runs.  ·  entry `%s`  ·  digest `%s`  ·  head `%s`", who, when(c.Expires), escape(c.AuditID), escape(cut(c.Digest, 13)), escape(cut(c.Head, 13)))
 }

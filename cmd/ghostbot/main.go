@@ -71,7 +71,7 @@ func verbs() []verb {
 
 func main() {
 	if len(os.Args) > 1 && os.Args[1] == "supervise" {
-		os.Exit(safeexec.Supervise()) // first of all: the path from an approval to its process is short
+		syscall.Exit(safeexec.Supervise()) // first of all: the path from an approval to its process is short
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()

@@ -40,6 +40,9 @@ func TestKillAtEveryWrite(t *testing.T) {
 			c.run("GHOST_FAULT=" + how + "@" + strconv.Itoa(k))
 			c.play()
 			c.check()
+			if c.deaths == 0 && k < total*9/10 {
+				t.Errorf("the bot did not die at write %d of %d", k, total)
+			}
 		})
 	}
 }
@@ -55,6 +58,13 @@ func writesOfACase(t *testing.T) int {
 		c.play()
 		c.check()
 		c.stop()
+		got := map[string]bool{}
+		for _, label := range c.pressed {
+			got[label] = true
+		}
+		if !got["Approve"] || !got["Deny"] || !got["Modify"] {
+			t.Errorf("the case has no approval, denial and modification: %v", c.pressed)
+		}
 		b, err := os.ReadFile(count)
 		if err != nil {
 			t.Fatal(err)
