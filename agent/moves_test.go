@@ -231,6 +231,7 @@ func TestThingsThatDoNotWork(t *testing.T) {
 		{"journal without an entry", func(o *Options) { o.Journal = journalFunc(nil) }, ErrNoOutcome},
 		{"gate", gate(func() (safeexec.Result, error) { return safeexec.Result{}, broken }), broken},
 		{"gate without an entry", gate(func() (safeexec.Result, error) { return safeexec.Result{AuditID: "x"}, nil }), ErrNoOutcome},
+		{"journal without an end", func(o *Options) { o.Journal, o.Brain = journalFunc(nil), lost{} }, ErrNoOutcome},
 		{"people", func(o *Options) { o.People = peopleFunc(broken) }, broken},
 	} {
 		w := simple(t, run("ls"))
@@ -241,6 +242,34 @@ func TestThingsThatDoNotWork(t *testing.T) {
 		if strings.Contains(w.kinds(), KindConcluded) {
 			t.Errorf("%s: concluded", tc.name)
 		}
+	}
+}
+
+// lost is a brain that knows nothing.
+type lost struct{}
+
+func (lost) Name() string { return "lost" }
+
+func (lost) Next(context.Context, View) (Turn, error) { return Turn{}, errors.New("no idea") }
+
+// slow are captures whose case is lost while they answer.
+type slow struct {
+	Captures
+	lose func()
+}
+
+func (s slow) Start(context.Context, orchestrator.CaptureRequest) (orchestrator.Response, error) {
+	s.lose()
+	return orchestrator.Response{Status: orchestrator.Pending}, nil
+}
+
+// An answer that arrives after the case was lost is not written.
+func TestNothingIsWrittenAfterTheEnd(t *testing.T) {
+	w := simple(t, Turn{Moves: []Move{examples[ToolCapture]}})
+	ctx, cancel := context.WithCancel(context.Background())
+	_, err := w.agent(func(o *Options) { o.Captures = slow{o.Captures, cancel} }).Investigate(ctx)
+	if !errors.Is(err, context.Canceled) || w.kinds() != "case/opened case/turn" {
+		t.Errorf("%v, %s", err, w.kinds())
 	}
 }
 

@@ -46,7 +46,7 @@ func (s *Fold) outcome(e Entry, p place, c *Command) {
 	}
 	// A link that was replaced says nothing; the one that replaced it will.
 	if m, ok := s.moves[p].(RunShell); ok && c.ReplacedBy == "" {
-		s.observe(e, p, Observation{Turn: p.turn, Index: p.index, Move: m, AuditID: id, Shell: copied(c.Result), Meta: s.meta[p], Time: e.Time})
+		s.observe(e, p, Observation{Turn: p.turn, Index: p.index, Move: m, AuditID: id, Shell: c.Result, Meta: s.meta[p], Time: e.Time})
 	}
 }
 

@@ -7,6 +7,8 @@ import (
 	"testing"
 
 	"ghostbot/safeexec"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // apply folds lines "kind body", the entries of one case, into a ledger and
@@ -14,14 +16,21 @@ import (
 func apply(t *testing.T, lines ...string) (l *Ledger, bad int) {
 	t.Helper()
 	l = &Ledger{}
-	for i, line := range lines {
-		kind, body, _ := strings.Cut(line, " ")
-		_, known, ok := l.Apply(safeexec.Entry{N: uint64(i + 1), ID: fmt.Sprint("e", i+1), Kind: kind, Hash: strings.Repeat("ab", 32), Body: json.RawMessage(body)})
-		if known && !ok {
+	for _, e := range entries(lines) {
+		if _, known, ok := l.Apply(e); known && !ok {
 			bad++
 		}
 	}
 	return l, bad
+}
+
+func entries(lines []string) []safeexec.Entry {
+	var out []safeexec.Entry
+	for i, line := range lines {
+		kind, body, _ := strings.Cut(line, " ")
+		out = append(out, safeexec.Entry{N: uint64(i + 1), ID: fmt.Sprint("e", i+1), Kind: kind, Hash: strings.Repeat("ab", 32), Body: json.RawMessage(body)})
+	}
+	return out
 }
 
 func TestOneCommand(t *testing.T) {
@@ -60,6 +69,7 @@ func TestOneCommand(t *testing.T) {
 		for _, u := range l.Unfinished() {
 			unfinished = unfinished || u == c
 		}
+		sameAsTheGate(t, append([]string{proposal}, tc.rest...))
 		if got := fmt.Sprint(c.Refused(), c.Ran(), c.Shows(), c.Lost(), unfinished, bad); got != tc.want {
 			t.Errorf("%s: %s, want %s", tc.name, got, tc.want)
 		}
@@ -114,7 +124,8 @@ func TestCitationOfProposals(t *testing.T) {
 }
 
 // FuzzLedger applies arbitrary bodies. Oracle: no panic, what was refused stays
-// refused, and a result, once known, does not change.
+// refused, a result, once known, does not change, and the gate's own fold reads
+// the same records.
 func FuzzLedger(f *testing.F) {
 	for _, s := range []string{
 		"decided {\"audit_id\":\"e1\",\"decision\":\"DENIED\",\"by\":\"U1\"}\ndecided {\"audit_id\":\"e1\",\"decision\":\"APPROVED\"}",
@@ -124,6 +135,7 @@ func FuzzLedger(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		lines := append([]string{`proposed {"classification":"RISKY"}`}, strings.Split(text, "\n")...)
+		sameAsTheGate(t, lines)
 		for n := 1; n < len(lines); n++ {
 			before, _ := apply(t, lines[:n]...)
 			after, _ := apply(t, lines[:n+1]...)
@@ -138,4 +150,16 @@ func FuzzLedger(f *testing.F) {
 			}
 		}
 	})
+}
+
+func sameAsTheGate(t *testing.T, lines []string) {
+	t.Helper()
+	var records []safeexec.Record
+	l, _ := apply(t, lines...)
+	for _, c := range l.All() {
+		records = append(records, c.Record)
+	}
+	if diff := cmp.Diff(safeexec.Fold(entries(lines)), records); diff != "" {
+		t.Fatalf("the gate reads something else (-gate +ledger):\n%s", diff)
+	}
 }

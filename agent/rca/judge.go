@@ -149,10 +149,10 @@ func (d *data) judgeSummary(j *judgement) {
 	if d.end.EndedBy != "brain" || d.end.By != "" {
 		j.cites = append([]string{d.ended}, j.cites...)
 	}
-	claims := j.verdict != d.said() && d.end.EndedBy == "brain" && d.end.By == ""
 	if text == "" {
 		return
 	}
+	claims := j.verdict != d.said() // something that was not shown
 	if len(j.cites) == 0 || claims || len(d.strangers(d.end.Summary)) > 0 {
 		j.unsupported = append([]string{d.end.Summary}, j.unsupported...)
 		return

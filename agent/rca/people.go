@@ -171,6 +171,8 @@ func lacking(c agent.Command) string {
 		return "Nobody answered in time"
 	case c.Decided != nil && c.Decided.Decision == "EXPIRED":
 		return "Not started in time" + why
+	case r.Status == "denied" && r.DenialReason == "withdrawn":
+		return "Optional, and nobody reacted"
 	case r.Status == "denied" && r.DecidedBy != "":
 		return "Denied by " + r.DecidedBy + why
 	case r.Status == "denied":

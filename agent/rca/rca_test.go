@@ -260,6 +260,19 @@ func TestHighNeedsATest(t *testing.T) {
 	}
 }
 
+// A conflict that nobody resolved keeps the confidence down.
+func TestUndecidedHypotheses(t *testing.T) {
+	j, id := small(t, completed("auto_approved", 7, ""))
+	j.confirm(id)
+	j.state(1, agent.HypothesisEntry{Op: "add", ID: "H2", Description: "loss"})
+	j.state(2, agent.HypothesisEntry{Op: "update", ID: "H2", State: agent.Contradicted, Evidence: []string{id, id}})
+	j.tell(agent.KindConcluded, conclusion("high", RootCause, "found", []agent.Cause{{Statement: "c", Evidence: []string{id}}}))
+	r := j.build()
+	if r.Confidence != "medium" || !strings.Contains(r.Markdown, "not decided: H2") || !strings.Contains(r.Markdown, "Two results contradict each other: H2: loss") {
+		t.Errorf("confidence %s\n%s", r.Confidence, r.Markdown)
+	}
+}
+
 func TestJournalsThatDoNotVerify(t *testing.T) {
 	j := checkout(t)
 	in := j.input()

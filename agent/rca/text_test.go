@@ -95,6 +95,7 @@ func TestLacking(t *testing.T) {
 		"Not run (read-only mode)":        by("", safeexec.Result{Status: "denied", DenialReason: "read-only mode"}),
 		"Not started in time (late)":      by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "late"}),
 		"Nobody answered in time":         by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "expired"}),
+		"Optional, and nobody reacted":    by("CANCELLED", safeexec.Result{Status: "denied", DenialReason: "withdrawn"}),
 		"Timed out":                       by("", safeexec.Result{Status: "error", Error: "timeout"}),
 		"Ended because it wrote too much": by("", safeexec.Result{Status: "error", Error: "output_limit"}),
 		"Cancelled while it ran":          by("", safeexec.Result{Status: "error", Error: "cancelled"}),
