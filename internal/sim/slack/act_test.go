@@ -57,7 +57,7 @@ func TestCommandForms(t *testing.T) {
 		if err != nil || !out.OK {
 			t.Fatalf("%+v: %+v, %v", tt, out, err)
 		}
-		c := <-got
+		c := next(t, got)
 		if c.Command != tt.command || c.Text != tt.rest || c.ChannelID != incidents || c.ChannelName != "incidents" ||
 			c.UserID != "U0ONCALL01" || c.UserName != "oncall-netops" || c.TeamID != "T0GHOSTLAB" || c.TriggerID == "" ||
 			!strings.HasPrefix(c.ResponseURL, s.URL+"/respond/") {
@@ -166,7 +166,7 @@ func TestClickForms(t *testing.T) {
 			if out, err := s.Click(tt.click); err != nil || !out.OK {
 				t.Fatalf("%+v, %v", out, err)
 			}
-			i := <-got
+			i := next(t, got)
 			a := i.ActionCallback.BlockActions[0]
 			if i.Type != slack.InteractionTypeBlockActions || a.ActionID != tt.id || a.BlockID != "acts" || a.Value != tt.value || a.SelectedOption.Value != tt.option || a.ActionTs == "" {
 				t.Errorf("action: %+v", a)
@@ -184,7 +184,7 @@ func TestClickForms(t *testing.T) {
 	if err != nil || !out.OK {
 		t.Fatalf("%+v, %v", out, err)
 	}
-	if state := (<-got).BlockActionState.Values["acts"]["check"]; len(state.SelectedOptions) != 1 || state.SelectedOptions[0].Value != "b" {
+	if state := next(t, got).BlockActionState.Values["acts"]["check"]; len(state.SelectedOptions) != 1 || state.SelectedOptions[0].Value != "b" {
 		t.Errorf("state: %+v", state)
 	}
 }
@@ -281,7 +281,7 @@ func TestSubmitForms(t *testing.T) {
 		if err != nil || !out.OK || !slices.Contains(out.Closed, v.ID) {
 			t.Fatalf("%s: %+v, %v", tt.name, out, err)
 		}
-		i := <-got
+		i := next(t, got)
 		if i.Type != slack.InteractionTypeViewSubmission || i.View.ID != v.ID || i.View.CallbackID != "cb" || i.View.Hash != v.Hash ||
 			i.View.State.Values["why"]["val"].Value != "because" || i.User.ID != "U0COMMAND1" {
 			t.Errorf("%s: %+v", tt.name, i.View)
@@ -366,14 +366,14 @@ func TestModalClickAndClose(t *testing.T) {
 	if err != nil || !out.OK || out.ViewTitle != "Deny" {
 		t.Fatalf("click: %+v, %v", out, err)
 	}
-	i := <-seen
+	i := next(t, seen)
 	if i.Container.ViewID != v.ID || i.View.ID != v.ID || i.View.State.Values["a"]["val"].Value != "typed" || i.ActionCallback.BlockActions[0].Value != "g-1" {
 		t.Errorf("callback: %+v", i)
 	}
 	if out, err := s.CloseView(v.ID, "commander"); err != nil || len(out.Closed) != 2 || len(s.Views()) != 0 {
 		t.Errorf("close: %+v, %v", out, err)
 	}
-	if i := <-seen; i.Type != slack.InteractionTypeViewClosed || i.View.ID != v.ID {
+	if i := next(t, seen); i.Type != slack.InteractionTypeViewClosed || i.View.ID != v.ID {
 		t.Errorf("the app heard %s of %s", i.Type, i.View.ID)
 	}
 	if len(seen) != 0 {

@@ -2,7 +2,6 @@ package slacksim_test
 
 import (
 	"context"
-	"encoding/json"
 	"net/http"
 	"sync"
 	"testing"
@@ -53,6 +52,7 @@ func startBot(t testing.TB, s *slacksim.Server, b *bot) *bot {
 	b.api = slack.New(s.BotToken, slack.OptionAppLevelToken(s.AppToken), slack.OptionAPIURL(s.APIURL))
 	b.sm = socketmode.New(b.api)
 	ctx, cancel := context.WithCancel(context.Background())
+	before := s.Sockets()
 	var wg sync.WaitGroup
 	wg.Add(2)
 	go func() { defer wg.Done(); _ = b.sm.RunContext(ctx) }()
@@ -60,7 +60,7 @@ func startBot(t testing.TB, s *slacksim.Server, b *bot) *bot {
 	t.Cleanup(func() { cancel(); wg.Wait() })
 	wait, done := context.WithTimeout(ctx, 5*time.Second)
 	defer done()
-	if err := s.WaitSockets(wait, s.Sockets()+1); err != nil {
+	if err := s.WaitSockets(wait, before+1); err != nil {
 		t.Fatal(err)
 	}
 	return b
@@ -146,6 +146,18 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Fatalf("never: %s", what)
 }
 
+// next takes what a bot hands over, and fails instead of waiting for ever.
+func next[T any](t testing.TB, from <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-from:
+		return v
+	case <-time.After(5 * time.Second):
+		t.Fatal("the bot handed over nothing")
+	}
+	panic("not reached")
+}
+
 // call is one plain API call.
 func call(t testing.TB, s *slacksim.Server, method string, args map[string]any) map[string]any {
 	t.Helper()
@@ -164,13 +176,4 @@ func callAs(t testing.TB, s *slacksim.Server, token, method string, args map[str
 // text is a message body with the given block texts, each in a section.
 func section(text string) map[string]any {
 	return map[string]any{"type": "section", "text": map[string]any{"type": "mrkdwn", "text": text}}
-}
-
-func mustJSON(t testing.TB, v any) string {
-	t.Helper()
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(raw)
 }
