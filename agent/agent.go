@@ -26,6 +26,12 @@
 // opened, instruction, question, answer and takeover are written by whoever
 // implements [People] and opens the case; the agent reads them.
 //
+// # Rooms
+//
+// hypothesis keeps the hypotheses and charges denials to them, commands reads
+// the shell journal, words redacts and bounds what a brain says, checksum
+// computes the session file's. None of them knows this package.
+//
 // # Limits
 //
 // Whatever a brain answers, a case ends: [DefaultMaxTurns] turns unless people

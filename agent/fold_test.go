@@ -457,3 +457,29 @@ func FuzzFold(f *testing.F) {
 		}
 	})
 }
+
+// longCase is a case of n turns with one RISKY command each.
+func longCase(b *testing.B, n int) []Entry {
+	w := seedCase(&testing.T{}, []string{"H1", "H2"})
+	for turn := 2; turn < n+2; turn++ {
+		w.charge(turn, "H1", safeexec.Risky, safeexec.Decided{Decision: "APPROVED", By: "U1"})
+	}
+	b.ReportMetric(float64(len(w.entries)), "entries")
+	return w.entries
+}
+
+// What a take-over of a long case costs before it goes on.
+func BenchmarkFold(b *testing.B) {
+	entries := longCase(b, 500)
+	for b.Loop() {
+		FoldAll(testSID, entries)
+	}
+}
+
+// What a brain's turn costs beside the brain.
+func BenchmarkView(b *testing.B) {
+	f := FoldAll(testSID, longCase(b, 500))
+	for b.Loop() {
+		f.View(testStart)
+	}
+}

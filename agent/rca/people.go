@@ -197,6 +197,12 @@ func lackingWords(code string) string {
 		return "Ended because it wrote too much"
 	case "cancelled":
 		return "Cancelled while it ran"
+	case "not_one_command":
+		return "Never run, because it is not exactly one command"
+	case "credential_in_command":
+		return "Never run, because it contains a credential"
+	case "redaction_failure":
+		return "Ran, but its output could not be redacted"
 	case "":
 		return "Failed"
 	}

@@ -2,6 +2,7 @@ package rca
 
 import (
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -88,6 +89,9 @@ func TestLacking(t *testing.T) {
 	}
 	code := 127
 	for want, c := range map[string]agent.Command{
+		"Not run or not readable (start_failed)":           by("", safeexec.Result{Status: "error", Error: "start_failed"}),
+		"Never run, because it is not exactly one command": by("", safeexec.Result{Status: "error", Error: "not_one_command"}),
+		"Never run, because it contains a credential":      by("", safeexec.Result{Status: "error", Error: "credential_in_command"}),
 		"No outcome":                      {},
 		"":                                by("", safeexec.Result{Status: "completed"}),
 		"Not installed":                   by("", safeexec.Result{Status: "completed", ExitCode: &code}),
@@ -101,8 +105,8 @@ func TestLacking(t *testing.T) {
 		"Cancelled while it ran":          by("", safeexec.Result{Status: "error", Error: "cancelled"}),
 		"Forbidden, never run":            by("", safeexec.Result{Status: "error", Error: "forbidden_command"}),
 		"Failed":                          by("", safeexec.Result{Status: "error"}),
-		"Not run or not readable (redaction_failure)": by("", safeexec.Result{Status: "error", Error: "redaction_failure"}),
-		"Outcome unknown; it may have taken effect":   by("", safeexec.Result{Status: "error", Error: "outcome_unknown"}),
+		"Ran, but its output could not be redacted": by("", safeexec.Result{Status: "error", Error: "redaction_failure"}),
+		"Outcome unknown; it may have taken effect": by("", safeexec.Result{Status: "error", Error: "outcome_unknown"}),
 	} {
 		if got := lacking(c); got != want {
 			t.Errorf("%+v: %q, want %q", c.Result, got, want)
@@ -198,4 +202,23 @@ func FuzzBuild(f *testing.F) {
 			t.Error("the confidence was raised")
 		}
 	})
+}
+
+// A case of 250 commands, six entries each.
+func BenchmarkBuild(b *testing.B) {
+	t := &testing.T{}
+	j, id := small(t, completed("auto_approved", 7, "out"))
+	for i := range 250 {
+		j.run(cmd{text: fmt.Sprintf("curl http://192.0.2.%d/", i), class: safeexec.Risky, index: i + 2,
+			decided: &safeexec.Decided{Decision: "APPROVED", By: "U1"}, result: completed("user_approved", 0, strings.Repeat("x", 2000))})
+	}
+	j.confirm(id)
+	j.tell(agent.KindConcluded, conclusion("high", RootCause, "found", []agent.Cause{{Statement: "c", Evidence: []string{id}}}))
+	in := j.input()
+	b.ReportMetric(float64(len(in.Entries)), "entries")
+	for b.Loop() {
+		if _, err := Build(in); err != nil {
+			b.Fatal(err)
+		}
+	}
 }
