@@ -30,7 +30,7 @@ const useBy = 5 * time.Minute
 
 // reasonWait is how long a denial waits for the words of whoever denied; the
 // window closes early when the modal is sent or closed.
-const reasonWait = 60 * time.Second
+const reasonWait = 25 * time.Second
 
 // editHold is how long an optional command is kept for somebody who opened the
 // edit window.

@@ -303,6 +303,16 @@ func (l *lab) submit(view, user string, values map[string]any) outcome {
 	return l.post("/lab/submit", map[string]any{"view_id": view, "user": user, "values": values})
 }
 
+// deny denies a card and closes the window that asks for a reason.
+func (l *lab) deny(channel, user, ts string) outcome {
+	l.t.Helper()
+	o := l.click(channel, user, ts, "Deny")
+	if o.ViewID != "" {
+		l.post("/lab/close", map[string]any{"view_id": o.ViewID, "user": user})
+	}
+	return o
+}
+
 func (l *lab) say(channel, user, thread, text string) outcome {
 	l.t.Helper()
 	return l.post("/lab/message", map[string]any{"channel": l.chans[channel], "user": user, "thread_ts": thread, "text": text})

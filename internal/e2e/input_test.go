@@ -183,7 +183,7 @@ func TestTornJournal(t *testing.T) {
 	f.Close()
 	l.run()
 	card := l.find(20*time.Second, "incidents", "checkout", "Approval needed: ")
-	l.click("incidents", l.approver(0), card.TS, "Deny")
+	l.deny("incidents", l.approver(0), card.TS)
 	l.report("incidents", "checkout")
 	l.closed(sid)
 	l.checkCase("incidents", "checkout", sid)
@@ -272,7 +272,7 @@ func TestFullDisk(t *testing.T) {
 	l.run()
 	for _, m := range l.thread("incidents", "checkout") {
 		if strings.HasPrefix(m.Text, "Approval needed: ") {
-			l.click("incidents", l.approver(0), m.TS, "Deny")
+			l.deny("incidents", l.approver(0), m.TS)
 		}
 	}
 	l.report("incidents", "checkout")
