@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"time"
@@ -73,8 +74,11 @@ func (db *DB) acquire(ctx context.Context, l store.Lease) (store.Lease, error) {
 // dead or has given up, whatever the expiry says.
 func (o *op) lockLease() (*held, error) {
 	f, created, err := o.dir.OpenOrCreate(leaseName)
-	if err != nil {
+	if errors.Is(err, beneath.ErrOdd) {
 		return nil, err
+	}
+	if err != nil {
+		return nil, o.broke(err)
 	}
 	ok, err := f.TryLock(beneath.Exclusive)
 	if err == nil && !ok {
