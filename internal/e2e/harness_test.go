@@ -55,7 +55,7 @@ func TestMain(m *testing.M) {
 
 // lab is a workspace with a bot in it.
 type lab struct {
-	t     *testing.T
+	t     testing.TB
 	slack *slacksim.Server
 	state string
 	env   []string
@@ -75,7 +75,7 @@ type user struct {
 }
 
 // newLab starts a workspace; the bot is started by run.
-func newLab(t *testing.T, env ...string) *lab {
+func newLab(t testing.TB, env ...string) *lab {
 	t.Helper()
 	s, err := slacksim.New(slacksim.Options{})
 	if err != nil {
@@ -429,6 +429,7 @@ func (l *lab) ghostbot(args ...string) (string, int) {
 // entry is one journal entry as `audit show --json` prints it.
 type entry struct {
 	N       uint64          `json:"n"`
+	Time    time.Time       `json:"time"`
 	Journal string          `json:"journal"`
 	Kind    string          `json:"kind"`
 	Body    json.RawMessage `json:"body"`
@@ -454,7 +455,7 @@ func (l *lab) journal(sid string) []entry {
 }
 
 // deadPort is a loopback address where nothing listens.
-func deadPort(t *testing.T) string {
+func deadPort(t testing.TB) string {
 	t.Helper()
 	ln, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -466,7 +467,7 @@ func deadPort(t *testing.T) string {
 
 // gateway is a checkout service whose upstream refuses: what it answers comes of
 // really trying.
-func gateway(t *testing.T) (addr, upstream string) {
+func gateway(t testing.TB) (addr, upstream string) {
 	t.Helper()
 	upstream = deadPort(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -484,14 +485,14 @@ func gateway(t *testing.T) (addr, upstream string) {
 }
 
 // healthy is a service where nothing is wrong.
-func healthy(t *testing.T) string {
+func healthy(t testing.TB) string {
 	t.Helper()
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "ok\n") }))
 	t.Cleanup(srv.Close)
 	return hostOf(t, srv.URL)
 }
 
-func hostOf(t *testing.T, raw string) string {
+func hostOf(t testing.TB, raw string) string {
 	t.Helper()
 	u, err := url.Parse(raw)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 
 // killSample is how many writes make test kills at; GHOST_CHAOS=all kills at
 // every one (make chaos), GHOST_CHAOS=N at N of them.
-const killSample = 8
+const killSample = 20
 
 // TestKillAtEveryWrite kills the bot at write k of a case with one modification,
 // one approval and one denial, restarts it, lets people go on as they would, and
@@ -289,7 +289,7 @@ type caseFacts struct {
 	risky     int
 }
 
-func readCase(t *testing.T, entries []entry) caseFacts {
+func readCase(t testing.TB, entries []entry) caseFacts {
 	t.Helper()
 	j := caseFacts{proposed: map[string]string{}, intents: map[string]int{}, outcome: map[string]bool{}, safe: map[string]int{}, decisions: map[string]int{}}
 	class := map[string]string{}

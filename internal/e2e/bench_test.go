@@ -1,0 +1,139 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// benchChannels are the workspace's channels that the samples are spread over.
+const benchChannels = 20
+
+// quantile returns the q-quantile of ds, which it sorts.
+func quantile(ds []time.Duration, q float64) time.Duration {
+	slices.Sort(ds)
+	return ds[min(len(ds)-1, int(q*float64(len(ds))))]
+}
+
+// bench starts a lab for a benchmark.
+func bench(b *testing.B) (*lab, []string) {
+	b.Helper()
+	l := newLab(b)
+	l.run()
+	var names []string
+	for name := range l.chans {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if len(names) < benchChannels {
+		b.Fatalf("the workspace has %d channels, want %d", len(names), benchChannels)
+	}
+	return l, names[:benchChannels]
+}
+
+// BenchmarkCommandToFirstLine measures from the moment the slash command is sent
+// to the moment its thread has a first reply, one command at a time, spread over
+// 20 channels.
+func BenchmarkCommandToFirstLine(b *testing.B) {
+	l, channels := bench(b)
+	addr := healthy(b)
+	var ds []time.Duration
+	for i := 0; b.Loop(); i++ {
+		what := fmt.Sprintf("bench%d", i)
+		ch := channels[i%len(channels)]
+		start := time.Now()
+		go l.command(ch, l.approver(0), "/ghost investigate "+what+" http://"+addr+"/ is slow")
+		for len(l.thread(ch, what)) < 2 {
+			if time.Since(start) > 10*time.Second {
+				b.Fatal("no thread")
+			}
+			time.Sleep(time.Millisecond)
+		}
+		ds = append(ds, time.Since(start))
+		l.report(ch, what)
+	}
+	b.ReportMetric(float64(quantile(ds, 0.5).Microseconds())/1000, "p50-ms")
+	b.ReportMetric(float64(quantile(ds, 0.99).Microseconds())/1000, "p99-ms")
+}
+
+// BenchmarkApproveToStart measures from the moment somebody presses Approve to
+// the start of the process, as its started entry tells, spread over 20 channels;
+// the sub-benchmarks say how many cases are under way at once.
+func BenchmarkApproveToStart(b *testing.B) {
+	for _, at := range []int{1, 4} {
+		b.Run(fmt.Sprintf("cases=%d", at), func(b *testing.B) {
+			l, channels := bench(b)
+			var mu sync.Mutex
+			var ds []time.Duration
+			next := make(chan int)
+			var wg sync.WaitGroup
+			addr, _ := gateway(b)
+			for range at {
+				wg.Go(func() {
+					for i := range next {
+						d := l.approveOnce(channels[i%len(channels)], fmt.Sprintf("bench%d", i), addr)
+						mu.Lock()
+						ds = append(ds, d)
+						mu.Unlock()
+					}
+				})
+			}
+			for i := 0; b.Loop(); i++ {
+				next <- i
+			}
+			close(next)
+			wg.Wait()
+			b.ReportMetric(float64(quantile(ds, 0.5).Microseconds())/1000, "p50-ms")
+			b.ReportMetric(float64(quantile(ds, 0.99).Microseconds())/1000, "p99-ms")
+		})
+	}
+}
+
+// approveOnce opens a case, edits its first card to a command that ends at once,
+// approves that, and tells how long its start took.
+func (l *lab) approveOnce(channel, what, addr string) time.Duration {
+	l.t.Helper()
+	who := l.approver(0)
+	l.command(channel, who, "/ghost investigate "+what+" gets 502 from "+addr)
+	card := l.find(caseLimit, channel, what, "Approval needed: ")
+	o := l.click(channel, who, card.TS, "Modify")
+	l.submit(o.ViewID, who, map[string]any{"command": "mkdir -p /tmp"})
+	edited := l.find(caseLimit, channel, what, "Approval needed: mkdir")
+	start := time.Now()
+	l.click(channel, who, edited.TS, "Approve")
+	sid := l.sid(channel, what)
+	var at time.Time
+	l.until(10*time.Second, "the start is journaled", func() bool {
+		at = l.startedAt(sid)
+		return !at.IsZero()
+	})
+	l.command(channel, who, "/ghost stop "+sid)
+	l.report(channel, what)
+	return at.Sub(start)
+}
+
+// startedAt is the time of the started entry of the approved command.
+func (l *lab) startedAt(sid string) time.Time {
+	ids := map[string]bool{}
+	var at time.Time
+	for _, e := range l.journal(sid) {
+		var b struct {
+			AuditID string `json:"audit_id"`
+			Command string `json:"command"`
+		}
+		if err := json.Unmarshal(e.Body, &b); err != nil {
+			continue
+		}
+		if e.Kind == "proposed" && strings.HasPrefix(b.Command, "mkdir") {
+			ids[fmt.Sprintf("%s_%03d", sid, e.N)] = true
+		}
+		if e.Kind == "started" && ids[b.AuditID] {
+			at = e.Time
+		}
+	}
+	return at
+}
