@@ -135,7 +135,7 @@ func (b *board) ends(p *place, covered map[*place]bool) []finding {
 			out = append(out, f)
 			continue
 		}
-		own := p.ids(slices.Concat(p.facts["error"], p.facts["redirect"], p.facts["no-answer"], p.facts["waits-for"]))
+		own := p.ids(slices.Concat(p.facts["error"], p.facts["redirect"]))
 		for _, child := range p.behind {
 			for _, f := range b.ends(child, covered) {
 				f.cause.Statement = strings.TrimSuffix(f.cause.Statement, ".") + p.text(", so {t} "+p.effect()) + "."
@@ -151,10 +151,7 @@ func (b *board) ends(p *place, covered map[*place]bool) []finding {
 }
 
 func (p *place) effect() string {
-	switch {
-	case !p.web.Answered():
-		return "does not answer"
-	case p.web.Code < 400:
+	if p.web.Code < 400 {
 		return "({code}) sends its clients to a place that does not work"
 	}
 	return "answers {code}"

@@ -596,22 +596,21 @@ func (p *place) dates(h read.Handshake, m moment) {
 }
 
 // readWaiting finds what programs on this machine try to reach in vain: a program
-// that hangs because of it does not say so itself. Peers are read as endpoints
-// like everything else, and only a few are followed.
+// that hangs because of it does not say so itself. Whose connection it is cannot
+// be seen without rights, so it is a hint for people and never a cause.
 func (p *place) readWaiting(o read.Output, m moment) string {
 	for _, s := range read.Sockets(o).Rows {
-		e, ok := symptom.ParseEndpoint(s.Peer)
-		e.Port = s.PPort
-		if ok && e.Port != 0 && e.Valid() && len(p.found) == 0 {
-			p.find([]symptom.Endpoint{e})
+		e := symptom.Endpoint{Host: s.Peer, Port: s.PPort}
+		if e.Port != 0 && e.Valid() && !slices.Contains(p.waits, e.String()) && len(p.waits) < 3 {
+			p.waits = append(p.waits, e.String())
 		}
 	}
-	if len(p.found) == 0 {
+	if len(p.waits) == 0 {
 		p.note(m, "waits-for-none")
 		return ""
 	}
 	p.note(m, "waits-for")
-	return "Something on this machine waits for a connection to " + p.found[0].String() + "."
+	return "Meanwhile something on this machine waits for a connection to " + strings.Join(p.waits, " and ") + "."
 }
 
 func (p *place) readSynSent(o read.Output, m moment) string {

@@ -274,7 +274,7 @@ func TestVariations(t *testing.T) {
 					c.Close()
 				}
 			}), up
-		}, want{"root_cause", []string{"The accept queue of UP is full"}, "LISTEN", "medium"}},
+		}, want{"root_cause", []string{"ADDR accepts connections, but no byte of an answer comes within 10 s"}, "0 bytes", "high"}},
 		{"TLS on a port that does not look like it, expired", "ADDR fails", func(t *testing.T) (string, string) {
 			return serveTLS(t, listen(t, "127.0.0.1"), expired, ok), ""
 		}, want{"root_cause", []string{"The certificate of ADDR expired on"}, "notAfter", "high"}},

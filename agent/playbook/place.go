@@ -46,6 +46,7 @@ type place struct {
 	goodIDs  []fact
 	found    []symptom.Endpoint // endpoints that answers named, for the board to add
 	behind   []*place
+	waits    []string // what something on this machine tried to reach in vain
 	blame    []string // what the places behind this one suffer from
 }
 

@@ -183,6 +183,8 @@ const (
 	circleDo   = "Compare the routes of the two routers that repeat and correct the one that points back (undo: restore it). Verify: `traceroute -n {host}` ends."
 	apart      = "{host} is unreachable: {told}"
 	apartDo    = "Check whether {host} is up and how the last router reaches it. Verify: `ping -c 4 {host}` is answered."
+	hangs      = "{t} accepts connections, but no byte of an answer comes within {limit}: the program behind it hangs"
+	unhang     = "Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. " + verifyIt
 	full       = "The accept queue of {t} is full ({queue}): the program behind it does not accept connections fast enough, so new ones are dropped and time out"
 )
 
@@ -247,8 +249,8 @@ var rules = []rule{
 		confirm: []reading{
 			{"no-answer queue-waiting", "The program behind {t} does not take its connections: they are established and wait in its queue ({queue}) without an answer", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."}},
 			{"no-answer guessed !about-silent !about-slow root", "{t} accepts connections and says nothing to a web request within {limit}: it hangs, or it does not speak HTTP", "low", []string{"Say in the thread which protocol {t} speaks. " + verifyIt}},
-			{"no-answer behind-failed", "{behind}, and {t}, which has a connection to it open, does not answer", "medium", nil},
-			{"no-answer", "{t} accepts connections, but no byte of an answer comes within {limit}: the program behind it hangs", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. " + verifyIt}},
+			{"no-answer waits-for", hangs, "high", []string{"While it hung, something on this machine waited in vain for a connection to {waits}: if that is what {t} depends on, name it in the thread and it is looked at next. " + verifyIt, unhang}},
+			{"no-answer", hangs, "high", []string{unhang}},
 			{"stalled", "{t} begins an answer and does not finish it within {limit}", "medium", []string{"Look at what the program on {t} waits for in the middle of an answer. " + verifyIt}},
 		},
 		refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled"},

@@ -51,6 +51,7 @@ var words = map[string]func(p *place) string{
 	"tls":       func(p *place) string { return seconds(p.web.TLS - p.web.Connect) },
 	"first":     func(p *place) string { return seconds(p.web.First - max(p.web.Connect, p.web.TLS)) },
 	"rest":      func(p *place) string { return seconds(p.web.Total - p.web.First) },
+	"waits":     func(p *place) string { return strings.Join(p.waits, " and ") },
 	"loop":      (*place).loop,
 	"told":      (*place).told,
 	"loss":      func(p *place) string { return percent(p.echo.Loss) + " of pings" },
