@@ -10,7 +10,8 @@ import (
 
 // A Program is a command with secret arguments that no label gives away. Its
 // flags are "flag:mode" each; where the flag is left out, the mode is about the
-// program's own words. needs is a word without which they mean something else.
+// program's own words. Those of some programs mean something else unless the
+// command is about a login.
 //
 //	v    the next word, or after "="
 //	a    attached only: -psecret
@@ -22,38 +23,39 @@ import (
 //	L    the last word of the command, when this flag is there
 //	1-9  that word that is no flag, after the flag or the program's name
 type Program struct {
-	Name         string
-	flags, needs string
+	Name  string
+	flags string
+	login bool
 }
 
 // Programs is the table. Long flags with a telling name need no row: they are
 // labels.
 var Programs = []Program{
-	{"curl", "-u:u --user:u -U:u --proxy-user:u -b:c --cookie:c -E:u --cert:u --oauth2-bearer:v --pass:v", ""},
-	{"http", "-a:u --auth:u", ""}, {"https", "-a:u --auth:u", ""}, {"xh", "-a:u --auth:u", ""},
-	{"mysql", "-p:a", ""}, {"mysqldump", "-p:a", ""}, {"mysqladmin", "-p:a", ""}, {"mysqlsh", "-p:a", ""}, {"mysqlimport", "-p:a", ""},
-	{"mariadb", "-p:a", ""}, {"mariadb-dump", "-p:a", ""}, {"mycli", "-p:a", ""}, {"mongo", "-p:b", ""}, {"mongosh", "-p:b", ""},
-	{"mongodump", "-p:b", ""}, {"redis-cli", "-a:v --pass:v", ""}, {"cqlsh", "-p:v", ""}, {"sqlcmd", "-P:b", ""}, {"bcp", "-P:b", ""},
-	{"tsql", "-P:b", ""}, {"isql", "3", ""}, {"sqlplus", "/", ""}, {"expdp", "/", ""}, {"impdp", "/", ""}, {"rman", "target:/", ""},
-	{"influx", "-password:v -p:v", ""}, {"etcdctl", "--user:u", ""}, {"rabbitmqctl", "add_user:2 change_password:2 authenticate_user:2", ""},
-	{"sshpass", "-p:b", ""}, {"plink", "-pw:v", ""}, {"pscp", "-pw:v", ""}, {"psftp", "-pw:v", ""}, {"putty", "-pw:v", ""},
-	{"ssh-keygen", "-N:v -P:v", ""}, {"openssl", "-k:v -K:v", ""}, {"gpg", "--passphrase:v", ""}, {"keytool", "-storepass:v -keypass:v", ""},
-	{"zip", "-P:b", ""}, {"unzip", "-P:b", ""}, {"7z", "-p:a", ""}, {"7za", "-p:a", ""}, {"rar", "-p:a -hp:a", ""}, {"unrar", "-p:a", ""},
-	{"htpasswd", "-b:L -nb:L -bn:L -bc:L -cb:L -bB:L -Bb:L -nbB:L -bnB:L -cbB:L", ""}, {"useradd", "-p:b", ""}, {"usermod", "-p:b", ""},
-	{"ldapsearch", "-w:b", ""}, {"ldapmodify", "-w:b", ""}, {"ldapadd", "-w:b", ""}, {"ldapdelete", "-w:b", ""}, {"ldapwhoami", "-w:b", ""},
-	{"ldappasswd", "-w:b -s:b -a:b", ""}, {"ldapcompare", "-w:b", ""}, {"kadmin", "-w:v -pw:v", ""}, {"kadmin.local", "-pw:v", ""},
-	{"snmpwalk", snmpFlags, ""}, {"snmpget", snmpFlags, ""}, {"snmpset", snmpFlags, ""}, {"snmpgetnext", snmpFlags, ""}, {"snmpbulkwalk", snmpFlags, ""},
-	{"snmpbulkget", snmpFlags, ""}, {"snmptable", snmpFlags, ""}, {"snmptrap", snmpFlags, ""}, {"snmpstatus", snmpFlags, ""}, {"snmpdf", snmpFlags, ""},
-	{"snmpinform", snmpFlags, ""}, {"snmp-check", "-c:b", ""}, {"braa", "1u", ""}, {"check_snmp", "-C:b -A:b -X:b", ""},
-	{"docker", "-p:b", "login"}, {"podman", "-p:b", "login"}, {"nerdctl", "-p:b", "login"}, {"helm", "-p:b", "login"}, {"skopeo", "-p:b", "login"},
-	{"oras", "-p:b", "login"}, {"az", "-p:b", "login"}, {"oc", "-p:b", "login"}, {"cf", "-p:b", "login"}, {"vault", "login:1", ""},
-	{"smbclient", "-U:u --user:u", ""}, {"rpcclient", "-U:u", ""}, {"winexe", "-U:u", ""}, {"smbmap", "-p:v", ""}, {"net", "user:2 use:3", ""},
-	{"rdesktop", "-p:v", ""}, {"nxc", "-p:v", ""}, {"crackmapexec", "-p:v", ""}, {"evil-winrm", "-p:v", ""}, {"psexec", "-p:v", ""}, {"schtasks", "/rp:v", ""},
-	{"ipmitool", "-P:b", ""}, {"ipmipower", "-p:v", ""}, {"lftp", "-u:u", ""}, {"ncftp", "-p:v", ""}, {"ncftpget", "-p:v", ""}, {"ncftpput", "-p:v", ""},
-	{"mosquitto_pub", "-P:v", ""}, {"mosquitto_sub", "-P:v", ""}, {"swaks", "-ap:v", ""}, {"sendemail", "-xp:v", ""}, {"x11vnc", "-passwd:v", ""},
-	{"hydra", "-p:v", ""}, {"medusa", "-p:v", ""}, {"radtest", "2", ""}, {"radclient", "3", ""}, {"wpa_passphrase", "2", ""}, {"iwconfig", "key:1", ""},
-	{"nmcli", "802-11-wireless-security.psk:v wifi-sec.psk:v", ""}, {"aws", "aws_secret_access_key:1 aws_session_token:1", ""}, {"tcpdump", "-E::", ""},
-	{"dig", "-y::", ""}, {"nsupdate", "-y::", ""}, {"samba-tool", "setpassword:2", ""}, {"rconcli", "--password:v", ""}, {"svn", "--password:v", ""},
+	{"curl", "-u:u --user:u -U:u --proxy-user:u -b:c --cookie:c -E:u --cert:u --oauth2-bearer:v --pass:v", false},
+	{"http", "-a:u --auth:u", false}, {"https", "-a:u --auth:u", false}, {"xh", "-a:u --auth:u", false},
+	{"mysql", "-p:a", false}, {"mysqldump", "-p:a", false}, {"mysqladmin", "-p:a", false}, {"mysqlsh", "-p:a", false}, {"mysqlimport", "-p:a", false},
+	{"mariadb", "-p:a", false}, {"mariadb-dump", "-p:a", false}, {"mycli", "-p:a", false}, {"mongo", "-p:b", false}, {"mongosh", "-p:b", false},
+	{"mongodump", "-p:b", false}, {"redis-cli", "-a:v --pass:v", false}, {"cqlsh", "-p:v", false}, {"sqlcmd", "-P:b", false}, {"bcp", "-P:b", false},
+	{"tsql", "-P:b", false}, {"isql", "3", false}, {"sqlplus", "/", false}, {"expdp", "/", false}, {"impdp", "/", false}, {"rman", "target:/", false},
+	{"influx", "-password:v -p:v", false}, {"etcdctl", "--user:u", false}, {"rabbitmqctl", "add_user:2 change_password:2 authenticate_user:2", false},
+	{"sshpass", "-p:b", false}, {"plink", "-pw:v", false}, {"pscp", "-pw:v", false}, {"psftp", "-pw:v", false}, {"putty", "-pw:v", false},
+	{"ssh-keygen", "-N:v -P:v", false}, {"openssl", "-k:v -K:v", false}, {"gpg", "--passphrase:v", false}, {"keytool", "-storepass:v -keypass:v", false},
+	{"zip", "-P:b", false}, {"unzip", "-P:b", false}, {"7z", "-p:a", false}, {"7za", "-p:a", false}, {"rar", "-p:a -hp:a", false}, {"unrar", "-p:a", false},
+	{"htpasswd", "-b:L -nb:L -bn:L -bc:L -cb:L -bB:L -Bb:L -nbB:L -bnB:L -cbB:L", false}, {"useradd", "-p:b", false}, {"usermod", "-p:b", false},
+	{"ldapsearch", "-w:b", false}, {"ldapmodify", "-w:b", false}, {"ldapadd", "-w:b", false}, {"ldapdelete", "-w:b", false}, {"ldapwhoami", "-w:b", false},
+	{"ldappasswd", "-w:b -s:b -a:b", false}, {"ldapcompare", "-w:b", false}, {"kadmin", "-w:v -pw:v", false}, {"kadmin.local", "-pw:v", false},
+	{"snmpwalk", snmpFlags, false}, {"snmpget", snmpFlags, false}, {"snmpset", snmpFlags, false}, {"snmpgetnext", snmpFlags, false}, {"snmpbulkwalk", snmpFlags, false},
+	{"snmpbulkget", snmpFlags, false}, {"snmptable", snmpFlags, false}, {"snmptrap", snmpFlags, false}, {"snmpstatus", snmpFlags, false}, {"snmpdf", snmpFlags, false},
+	{"snmpinform", snmpFlags, false}, {"snmp-check", "-c:b", false}, {"braa", "1u", false}, {"check_snmp", "-C:b -A:b -X:b", false},
+	{"docker", "-p:b", true}, {"podman", "-p:b", true}, {"nerdctl", "-p:b", true}, {"helm", "-p:b", true}, {"skopeo", "-p:b", true},
+	{"oras", "-p:b", true}, {"az", "-p:b", true}, {"oc", "-p:b", true}, {"cf", "-p:b", true}, {"vault", "login:1", false},
+	{"smbclient", "-U:u --user:u", false}, {"rpcclient", "-U:u", false}, {"winexe", "-U:u", false}, {"smbmap", "-p:v", false}, {"net", "user:2 use:3", false},
+	{"rdesktop", "-p:v", false}, {"nxc", "-p:v", false}, {"crackmapexec", "-p:v", false}, {"evil-winrm", "-p:v", false}, {"psexec", "-p:v", false}, {"schtasks", "/rp:v", false},
+	{"ipmitool", "-P:b", false}, {"ipmipower", "-p:v", false}, {"lftp", "-u:u", false}, {"ncftp", "-p:v", false}, {"ncftpget", "-p:v", false}, {"ncftpput", "-p:v", false},
+	{"mosquitto_pub", "-P:v", false}, {"mosquitto_sub", "-P:v", false}, {"swaks", "-ap:v", false}, {"sendemail", "-xp:v", false}, {"x11vnc", "-passwd:v", false},
+	{"hydra", "-p:v", false}, {"medusa", "-p:v", false}, {"radtest", "2", false}, {"radclient", "3", false}, {"wpa_passphrase", "2", false}, {"iwconfig", "key:1", false},
+	{"nmcli", "802-11-wireless-security.psk:v wifi-sec.psk:v", false}, {"aws", "aws_secret_access_key:1 aws_session_token:1", false}, {"tcpdump", "-E::", false},
+	{"dig", "-y::", false}, {"nsupdate", "-y::", false}, {"samba-tool", "setpassword:2", false}, {"rconcli", "--password:v", false}, {"svn", "--password:v", false},
 }
 
 const snmpFlags = "-c:b -A:b -X:b"
@@ -81,8 +83,9 @@ func (s *Phrases) Command(a, b int) {
 		return
 	}
 	c := commandLine{s: s, end: min(s.LineEnd(b), b+maxCommand)}
+	c.login = strings.Contains(t[b:c.end], "login")
 	s.commandDone = c.end
-	c.start(programIndex[strings.ToLower(t[a:b])], b)
+	c.start(programIndex[strings.ToLower(t[a:b])])
 	for i := s.Blanks(b); i < c.end; i = s.Blanks(i) {
 		n := c.word(i)
 		c.argument(i, n)
@@ -95,6 +98,7 @@ func (s *Phrases) Command(a, b int) {
 type commandLine struct {
 	s     *Phrases
 	end   int
+	login bool     // the line is about a login
 	p     *Program // nil: nothing about the words to come is known
 	plain int      // words so far that are no flags
 	want  int      // the one of them that is a secret
@@ -104,10 +108,10 @@ type commandLine struct {
 	tail  [2]int   // the last word that is no flag
 }
 
-// start begins the command p, whose words follow from at.
-func (c *commandLine) start(p *Program, at int) {
-	*c = commandLine{s: c.s, end: c.end}
-	if p == nil || p.needs != "" && !strings.Contains(c.s.T[at:c.end], p.needs) {
+// start begins the command p; nil is one that nothing is known about.
+func (c *commandLine) start(p *Program) {
+	*c = commandLine{s: c.s, end: c.end, login: c.login}
+	if p == nil || p.login && !c.login {
 		return
 	}
 	c.p = p
@@ -157,10 +161,10 @@ func (c *commandLine) argument(i, end int) {
 	switch {
 	case w[0] == '|' || w[0] == ';' || w == "&&" || w == "&":
 		c.finish()
-		c.start(nil, end)
+		c.start(nil)
 	case c.p == nil || c.plain == 0 || w[0] == '/':
 		if p := programIndex[w[strings.LastIndexByte(w, '/')+1:]]; p != nil {
-			c.start(p, end)
+			c.start(p)
 			return
 		}
 	}
@@ -174,7 +178,7 @@ func (c *commandLine) argument(i, end int) {
 	}
 	if w[len(w)-1] == ';' {
 		c.finish()
-		c.start(nil, end)
+		c.start(nil)
 	}
 }
 

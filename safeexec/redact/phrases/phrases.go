@@ -17,8 +17,8 @@ import (
 type Phrases struct {
 	*scan.Text
 
-	commandDone, keyDone int
-	searchDone           [3]int // of the words that search a line
+	phraseDone, commandDone, keyDone int
+	searchDone                       [3]int // of the words that search a line
 }
 
 // A Rule is a phrase of a configuration language or protocol, and what follows
@@ -189,6 +189,9 @@ func parseRules() (rules []Rule) {
 // Device applies a rule to the line behind its phrase.
 func (s *Phrases) Device(d Rule, a, b int) {
 	t := s.T
+	if a < s.phraseDone {
+		return
+	}
 	if c := t[a]; shape.Alnum(c) && a > 0 && (shape.Alnum(t[a-1]) || t[a-1] == '-' || t[a-1] == '_') {
 		return
 	}
@@ -211,7 +214,10 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 	}
 	switch p {
 	case "any":
-		return s.PlainWord(i)
+		if end := s.PlainWord(i); end > i {
+			return end
+		}
+		return -1
 	case "?":
 		i, _ = s.WrittenWords(i)
 		return i
@@ -251,6 +257,7 @@ func (s *Phrases) deviceSecret(p string, i int, c scan.Category) int {
 		return -1
 	}
 	end := s.Extend(v)
+	s.phraseDone = end
 	s.Mask(v.Start, end, c)
 	if v.Quote != 0 {
 		return max(v.After, end)
@@ -268,6 +275,9 @@ func (s *Phrases) searchLine(p string, i int, c scan.Category) int {
 	stop := min(len(s.T), i+maxSearch)
 	for i = max(i, *done); i < stop && !s.Newline(i); {
 		end := s.PlainWord(i)
+		if end == i {
+			return -1
+		}
 		w := s.T[i:end]
 		next := s.Blanks(end)
 		*done = next
@@ -298,11 +308,13 @@ func hexKey(w string) bool {
 	return len(w) >= 32 && shape.SetHex.Only(w)
 }
 
+// maxName bounds what stands before the secret within a word.
+const maxName = 128
+
 // inner masks a part of the word at i: after a colon, after an equals sign,
 // the second argument of a call, the password of a Wi-Fi code.
 func (s *Phrases) inner(p string, i int, c scan.Category) int {
-	end := s.PlainWord(i)
-	w := s.T[i:end]
+	w, _, _ := strings.Cut(s.Peek(i, maxName), " ")
 	k := -1
 	switch p {
 	case "u":
@@ -310,22 +322,25 @@ func (s *Phrases) inner(p string, i int, c scan.Category) int {
 	case "l":
 		k = strings.IndexByte(w, '=')
 	case "w":
-		if k = strings.Index(w, ";P:") + 2; k < 2 && strings.HasPrefix(w, "P:") {
+		if strings.HasPrefix(w, "P:") {
 			k = 1
+		} else if n := strings.Index(w, ";P:"); n >= 0 {
+			k = n + 2
 		}
 	case "c":
 		if k = strings.IndexByte(w, ','); k >= 0 {
 			return s.deviceSecret("!", s.Blanks(i+k+1), c)
 		}
 	}
-	if k < 1 || i+k+1 >= end {
+	if k < 1 {
 		return -1
 	}
 	v := s.ValueAt(i + k + 1)
 	if head := s.Head(v); head != "" && !scan.Empty(head) && scan.MarkAt(head) == 0 {
-		s.Mask(v.Start, s.Extend(v), c)
+		s.phraseDone = s.Extend(v)
+		s.Mask(v.Start, s.phraseDone, c)
 	}
-	return end
+	return -1
 }
 
 // basic masks base64 of user:password.

@@ -93,12 +93,19 @@ func (s *Text) Peek(i, n int) string {
 	return s.T[i:min(len(s.T), i+n)]
 }
 
-// PlainWord is the end of the word at i.
+// maxWord bounds the words of a line.
+const maxWord = 256
+
+// PlainWord is the end of the word at i; i itself when there is none, or one
+// that is too long for a word.
 func (s *Text) PlainWord(i int) int {
-	for n := 0; n < 256 && !s.Newline(i) && !shape.Blank(s.T[i]); n++ {
-		i++
+	end := i
+	for !s.Newline(end) && !shape.Blank(s.T[end]) {
+		if end++; end-i > maxWord {
+			return i
+		}
 	}
-	return i
+	return end
 }
 
 // WrittenWords skips up to four words that say how a secret is written, and

@@ -142,10 +142,11 @@ func Hash(t string, a, b int) (end int, ok bool) {
 	}
 	v := t[b:end]
 	k := Count(v)
-	if end == b+probe {
+	ok = len(v) >= 8 && k.Digit+k.Upper > 0 && (t[a] == '$' || scheme || strings.IndexByte(v, '$') >= 0)
+	if ok && end == b+probe {
 		end = setHash.End(t, end, len(t))
 	}
-	return end, len(v) >= 8 && k.Digit+k.Upper > 0 && (t[a] == '$' || scheme || strings.IndexByte(v, '$') >= 0)
+	return end, ok
 }
 
 // StorageKey finds the start of an Azure storage key that ends with the double
