@@ -109,7 +109,7 @@ func anchors(doc string) []string {
 
 // places are paths of one machine and hosts that only some people reach. They are
 // put together here so that this file does not contain them.
-var places = regexp.MustCompile(`(?:^|[\s"'(=` + "`" + `])/(?:wo` + `rk|Us` + `ers|tmp/c` + `tx)/|arti` + `factory|jfr` + `og\.io|npm` + `mirror|go` + `proxy\.|\.corp\.exa` + `mple`)
+var places = regexp.MustCompile(`(?:^|[\s"'(=` + "`" + `])/(?:wo` + `rk|tmp/c` + `tx)/|arti` + `factory|jfr` + `og\.io|npm` + `mirror|go` + `proxy\.|\.corp\.exa` + `mple`)
 
 func TestTreeNamesNoMachine(t *testing.T) {
 	walk(t, func(name, content string) {
