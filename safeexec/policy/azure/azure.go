@@ -15,6 +15,7 @@ package azure
 import (
 	_ "embed"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ghostbot/safeexec/policy/azure/jmespath"
@@ -181,12 +182,15 @@ func (p *Policy) option(name string, cmd command, opt string, values []string, o
 		}
 	}
 	full := global(opt)
-	if !p.options[full] {
+	if !p.options[full] && !selector(full) && !slices.Contains(extra[name], full) {
 		return &Problem{"az-option", fmt.Sprintf("az %s %s is not on the list of options that run without a person", name, clip(opt))}
 	}
 	for _, v := range values {
 		if !printable(v) {
 			return &Problem{"az-value", fmt.Sprintf("az %s %s: the value has unusual characters", name, opt)}
+		}
+		if localFile(full, v) {
+			return &Problem{"az-file", fmt.Sprintf("az %s %s %s: az may read a local file there", name, opt, clip(v))}
 		}
 	}
 	last := ""
@@ -194,6 +198,58 @@ func (p *Policy) option(name string, cmd command, opt string, values []string, o
 		last = values[len(values)-1]
 	}
 	return checkValue(name, full, last, values, o)
+}
+
+// extra options of single commands.
+var extra = map[string][]string{
+	"graph query":                         {"-q", "--graph-query", "--first", "--subscriptions", "-s", "--management-groups", "-m"},
+	"vm image list":                       {"-p", "-f"},
+	"vm image list-offers":                {"-p"},
+	"vm image list-skus":                  {"-p", "-f"},
+	"vm image show":                       {"-p", "-f", "-u"},
+	"account list":                        {"--refresh"},
+	"monitor metrics list":                {"--namespace"},
+	"network vnet list-endpoint-services": {"-l"},
+}
+
+// confidential words keep an option off the list even when it only selects.
+var confidential = []string{"secret", "secrets", "key", "keys", "password", "token", "sas", "file", "template", "script",
+	"credential", "connection-string", "user-data", "body"}
+
+// selector reports an option that names an object, as in --vnet-name.
+func selector(opt string) bool {
+	if !strings.HasPrefix(opt, "--") {
+		return false
+	}
+	for _, c := range confidential {
+		if strings.Contains(opt+"-", "-"+c+"-") {
+			return false
+		}
+	}
+	for _, s := range []string{"-name", "-names", "-id", "-ids", "-group", "-groups"} {
+		if strings.HasSuffix(opt, s) && len(opt) > len(s)+2 {
+			return true
+		}
+	}
+	return false
+}
+
+// localFile reports a value that is a path on this machine: some options of az
+// read a file when their value is one. Resource ids and paths of a service
+// begin with a slash too.
+func localFile(opt, v string) bool {
+	switch {
+	case strings.HasPrefix(v, "~") || strings.HasPrefix(v, "./") || strings.HasPrefix(v, "../") || strings.HasPrefix(strings.ToLower(v), "file:"):
+		return true
+	case !strings.HasPrefix(v, "/") || opt == "--ids" || opt == "--path":
+		return false
+	}
+	for _, p := range []string{"/subscriptions/", "/providers/", "/tenants/"} {
+		if strings.HasPrefix(strings.ToLower(v), p) {
+			return false
+		}
+	}
+	return v != "/"
 }
 
 // global completes shortened global options: every command has them, so a

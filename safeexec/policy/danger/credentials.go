@@ -151,6 +151,9 @@ func (p *pattern) matches(have []string, rooted, glob bool) bool {
 		return false
 	}
 	have = have[len(have)-n:]
+	if p.anywhere && n == 1 && have[0] == "*" {
+		return false // takes in everything, and hidden files not at all
+	}
 	for i := range p.elems {
 		if !p.elems[i].fits(have[i], glob && isGlob(have[i])) {
 			return false

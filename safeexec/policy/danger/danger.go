@@ -180,6 +180,10 @@ func interesting(name string) bool {
 	if programs[name] != nil || readers[name] || shells[name] || interpreters[name] || isGlob(name) {
 		return true
 	}
+	switch name {
+	case "fd", "fdfind", "alias", "trap":
+		return true
+	}
 	_, wraps := wrappers[name]
 	return wraps || strings.HasPrefix(name, "mkfs") || strings.HasPrefix(name, "newfs") || strings.HasPrefix(name, "python")
 }

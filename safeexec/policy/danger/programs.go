@@ -259,6 +259,8 @@ var downVerbs = map[string]bool{"reboot": true, "poweroff": true, "halt": true, 
 	"soft-reboot": true, "suspend": true, "hibernate": true, "hybrid-sleep": true, "suspend-then-hibernate": true, "exit": true,
 	"switch-root": true, "sleep": true}
 
+var downTargets = map[string]bool{"shutdown": true, "runlevel0": true, "runlevel1": true, "runlevel6": true, "ctrl-alt-del": true, "final": true, "umount": true}
+
 func systemctl(argv []string) string {
 	verb := ""
 	for i := 1; i < len(argv); i++ {
@@ -273,7 +275,8 @@ func systemctl(argv []string) string {
 				return "the machine taken out of service (systemctl " + verb + ")"
 			}
 		case verb == "isolate" || verb == "start" || verb == "restart" || verb == "set-default":
-			if t := strings.TrimSuffix(a, ".target"); downVerbs[t] || t == "shutdown" || t == "runlevel0" || t == "runlevel6" || t == "ctrl-alt-del" {
+			t, isTarget := strings.CutSuffix(a, ".target")
+			if (isTarget || verb == "isolate") && (downVerbs[t] || downTargets[t]) {
 				return "the machine taken out of service (systemctl " + verb + " " + a + ")"
 			}
 		}

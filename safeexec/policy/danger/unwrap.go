@@ -77,7 +77,6 @@ var wrappers = map[string]wrapper{
 	"exec":              {short: "a"},
 	"eval":              {text: true},
 	"coproc":            {},
-	"trap":              {text: true},
 	"alias":             {},
 	"noglob":            {},
 	"nocorrect":         {},
@@ -136,6 +135,8 @@ func (s *search) unwrap(name string, argv []string) {
 		s.container(argv)
 	case interpreters[name] || strings.HasPrefix(name, "python3."):
 		s.program(name, argv)
+	case name == "trap" && len(argv) > 1:
+		s.text(argv[1]) // what follows are signals
 	case name == "alias":
 		for _, a := range argv[1:] {
 			_, v, _ := strings.Cut(a, "=")
@@ -403,12 +404,21 @@ func textOption(w wrapper, args []string) (string, int) {
 			return args[1], 2
 		case strings.HasPrefix(o, "--") && strings.HasPrefix(args[0], o+"="):
 			return args[0][len(o)+1:], 1
+		case len(o) == 2 && len(args) > 1 && bundleEnds(args[0], o[1]):
+			return args[1], 2
 		case len(o) == 2 && strings.HasPrefix(args[0], o) && len(args[0]) > 2:
 			return args[0][2:], 1
 		}
 	}
 	return "", 0
 }
+
+// bundleEnds reports short options such as -qc that end in the letter.
+func bundleEnds(a string, letter byte) bool {
+	return len(a) > 2 && len(a) < 6 && a[0] == '-' && a[1] != '-' && a[len(a)-1] == letter && strings.Trim(a[1:], letters) == ""
+}
+
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 
 func index(argv []string, word string) int {
 	for i, a := range argv {

@@ -25,6 +25,8 @@ func (s *search) tree(f *syntax.File) {
 			s.call(x)
 		case *syntax.DeclClause:
 			s.decl(x)
+		case *syntax.CoprocClause:
+			s.coproc(x)
 		case *syntax.FuncDecl:
 			if forks(x) {
 				s.report("a fork bomb")
@@ -47,6 +49,22 @@ func (s *search) call(c *syntax.CallExpr) {
 		s.assign(a)
 	}
 	s.argv(s.words(c.Args))
+}
+
+// coproc gives arguments of the form name=value back to a command from which
+// the grammar takes them for assignments, as in "coproc dd of=x".
+func (s *search) coproc(c *syntax.CoprocClause) {
+	call, ok := c.Stmt.Cmd.(*syntax.CallExpr)
+	if !ok {
+		return
+	}
+	argv := s.words(call.Args)
+	for _, a := range call.Assigns {
+		if a.Name != nil {
+			argv = append(argv, a.Name.Value+"="+s.word(a.Value))
+		}
+	}
+	s.argv(argv)
 }
 
 func (s *search) assign(a *syntax.Assign) {
