@@ -54,9 +54,9 @@ func TestBolt(t *testing.T) {
 	runNode(t, s, "bolt.mjs", "conformance ok")
 }
 
-// A person at the page, in a real browser.
-func TestBrowser(t *testing.T) {
-	t.Parallel()
+// browser is the path of a Chromium; the test is skipped, or fails in CI, without one.
+func browser(t *testing.T) string {
+	t.Helper()
 	chromium := os.Getenv("CHROMIUM")
 	if chromium == "" {
 		chromium = "/usr/bin/chromium"
@@ -64,10 +64,25 @@ func TestBrowser(t *testing.T) {
 	if _, err := os.Stat(chromium); err != nil {
 		missing(t, chromium+" is missing: install chromium or set CHROMIUM")
 	}
+	return chromium
+}
+
+// A person at the page, in a real browser.
+func TestBrowser(t *testing.T) {
+	t.Parallel()
+	chromium := browser(t)
 	s := newServer(t, slacksim.Options{})
 	b := startBot(t, s, cycleBot())
 	postEveryBlock(t, s, b)
 	runNode(t, s, "browser.mjs", "browser ok", "LAB_URL="+s.URL, "CHROMIUM="+chromium, "SHOTS="+os.Getenv("SHOTS"))
+}
+
+// How text is shown, hostile text included.
+func TestRender(t *testing.T) {
+	t.Parallel()
+	chromium := browser(t)
+	s := newServer(t, slacksim.Options{})
+	runNode(t, s, "render.mjs", "render ok", "LAB_URL="+s.URL, "CHROMIUM="+chromium)
 }
 
 // postEveryBlock posts one message with every block and element of the safe profile.

@@ -215,6 +215,7 @@ function morph(el, want) {
 function watch(el) {
   el.stick = true;
   el.addEventListener('scroll', () => { el.stick = el.scrollHeight - el.scrollTop - el.clientHeight < 60; });
+  new ResizeObserver(() => { if (el.stick) el.scrollTop = el.scrollHeight; }).observe(el);
 }
 document.addEventListener('grown', () => { for (const f of [feed, threadFeed]) if (f && f.stick) f.scrollTop = f.scrollHeight; });
 

@@ -102,7 +102,7 @@ const dates = {
 };
 
 export const timeText = d => clock.format(d);
-export const fullText = d => full.format(d);
+export const fullText = d => isNaN(d) ? '' : full.format(d);
 
 export function dayText(d) {
   const days = Math.round((startOfDay(new Date()) - startOfDay(d)) / 864e5);
