@@ -14,6 +14,7 @@ import (
 	"ghostbot/agent"
 	"ghostbot/agent/playbook"
 	"ghostbot/safeexec"
+	"ghostbot/safeexec/policy"
 )
 
 // investigation runs a brain as the loop does, without a gate: every proposed
@@ -85,9 +86,10 @@ func execute(m agent.RunShell) safeexec.Result {
 	return safeexec.Result{Status: "completed", Classification: safeexec.Safe, Action: "auto_approved", Command: m.Command, Output: out.String(), Stderr: errs.String(), ExitCode: &code}
 }
 
-func risky(command string) bool {
-	return strings.HasPrefix(command, "timeout ") || strings.HasPrefix(command, "journalctl ")
-}
+// gate classifies as a deployment without settings does.
+var gate = policy.New(policy.Options{})
+
+func risky(command string) bool { return gate.Classify(command).Class != safeexec.Safe }
 
 // step asks the brain once and carries its moves out. It returns false when the
 // case is over or handed to people.
@@ -117,6 +119,12 @@ func (in *investigation) move(i int, m agent.Move) {
 	case agent.RunShell:
 		if in.view.Case.Hypotheses == nil {
 			in.t.Error("a command before any hypothesis")
+		}
+		if v := gate.Classify(m.Command); v.Class == safeexec.Forbidden || v.Class != safeexec.Safe && m.Patience == 0 {
+			in.t.Errorf("%s (%s): %s", v.Class, v.Rule, m.Command)
+		}
+		if m.Reasoning == "" || m.Target == "" || m.Effect == "" || m.Hypothesis == "" {
+			in.t.Errorf("a card would miss something: %+v", m)
 		}
 		id := fmt.Sprintf("%s_%03d", in.view.Case.SessionID, len(in.view.Observations)+1)
 		r := in.shell(m)

@@ -273,8 +273,8 @@ func FuzzReaders(f *testing.F) {
 	f.Fuzz(func(t *testing.T, stdout, stderr string, exit int) {
 		o := read.Output{Stdout: stdout, Stderr: stderr, Exit: exit}
 		for tool, b := range brief {
-			if b(o) != b(o) {
-				t.Errorf("%s: two readings differ", tool)
+			if first, second := b(o), b(o); first != second {
+				t.Errorf("%s: two readings differ: %s, %s", tool, first, second)
 			}
 		}
 		if w := read.Curl(o); w.Code < 0 || w.Code > 999 || w.First < 0 || w.Total != w.Total {
