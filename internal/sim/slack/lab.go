@@ -56,6 +56,7 @@ func (s *Server) labRoutes() {
 	s.mux.HandleFunc("GET /lab/events", s.labEvents)
 	s.mux.HandleFunc("GET /archives/{channel}/{message}", s.permalink)
 	s.mux.Handle("GET /", page.Handler())
+	s.mux.HandleFunc("/", http.NotFound)
 }
 
 var okay = map[string]any{"ok": true}
