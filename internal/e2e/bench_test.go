@@ -3,6 +3,8 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -43,7 +45,7 @@ func BenchmarkCommandToFirstLine(b *testing.B) {
 	addr := healthy(b)
 	var ds []time.Duration
 	for i := 0; b.Loop(); i++ {
-		what := fmt.Sprintf("bench%d", i)
+		what := fmt.Sprintf("bench%dx", i)
 		ch := channels[i%len(channels)]
 		start := time.Now()
 		go l.command(ch, l.approver(0), "/ghost investigate "+what+" http://"+addr+"/ is slow")
@@ -62,9 +64,10 @@ func BenchmarkCommandToFirstLine(b *testing.B) {
 
 // BenchmarkApproveToStart measures from the moment somebody presses Approve to
 // the start of the process, as its started entry tells, spread over 20 channels;
-// the sub-benchmarks say how many cases are under way at once.
+// the sub-benchmarks say how many cases are under way at once (each with its own
+// approver: a person has one window open at a time).
 func BenchmarkApproveToStart(b *testing.B) {
-	for _, at := range []int{1, 4} {
+	for _, at := range []int{1, 3} {
 		b.Run(fmt.Sprintf("cases=%d", at), func(b *testing.B) {
 			l, channels := bench(b)
 			var mu sync.Mutex
@@ -72,10 +75,10 @@ func BenchmarkApproveToStart(b *testing.B) {
 			next := make(chan int)
 			var wg sync.WaitGroup
 			addr, _ := gateway(b)
-			for range at {
+			for w := range at {
 				wg.Go(func() {
 					for i := range next {
-						d := l.approveOnce(channels[i%len(channels)], fmt.Sprintf("bench%d", i), addr)
+						d := l.approveOnce(l.approver(w), channels[i%len(channels)], fmt.Sprintf("bench%dx", i), addr)
 						mu.Lock()
 						ds = append(ds, d)
 						mu.Unlock()
@@ -95,9 +98,8 @@ func BenchmarkApproveToStart(b *testing.B) {
 
 // approveOnce opens a case, edits its first card to a command that ends at once,
 // approves that, and tells how long its start took.
-func (l *lab) approveOnce(channel, what, addr string) time.Duration {
+func (l *lab) approveOnce(who, channel, what, addr string) time.Duration {
 	l.t.Helper()
-	who := l.approver(0)
 	l.command(channel, who, "/ghost investigate "+what+" gets 502 from "+addr)
 	card := l.find(caseLimit, channel, what, "Approval needed: ")
 	o := l.click(channel, who, card.TS, "Modify")
@@ -116,22 +118,29 @@ func (l *lab) approveOnce(channel, what, addr string) time.Duration {
 	return at.Sub(start)
 }
 
-// startedAt is the time of the started entry of the approved command.
+// startedAt is the time of the started entry of the approved command. It reads
+// the file itself: starting a program for every look would load the machine that
+// is measured.
 func (l *lab) startedAt(sid string) time.Time {
 	ids := map[string]bool{}
 	var at time.Time
-	for _, e := range l.journal(sid) {
-		var b struct {
+	b, err := os.ReadFile(filepath.Join(l.state, "audit", "shell_audit_"+sid+".jsonl"))
+	if err != nil {
+		return at
+	}
+	for line := range strings.Lines(string(b)) {
+		var e entry
+		var body struct {
 			AuditID string `json:"audit_id"`
 			Command string `json:"command"`
 		}
-		if err := json.Unmarshal(e.Body, &b); err != nil {
+		if json.Unmarshal([]byte(line), &e) != nil || json.Unmarshal(e.Body, &body) != nil {
 			continue
 		}
-		if e.Kind == "proposed" && strings.HasPrefix(b.Command, "mkdir") {
+		if e.Kind == "proposed" && strings.HasPrefix(body.Command, "mkdir") {
 			ids[fmt.Sprintf("%s_%03d", sid, e.N)] = true
 		}
-		if e.Kind == "started" && ids[b.AuditID] {
+		if e.Kind == "started" && ids[body.AuditID] {
 			at = e.Time
 		}
 	}
