@@ -63,7 +63,11 @@ var beside = shape.NewSet(" \t\r\n.\"")
 // fragmentBefore masks a piece of token that ends before i.
 func (s *scanner) fragmentBefore(i int) {
 	end := beside.Start(s.T, i, i-8)
-	s.fragment(shape.SetToken.Start(s.T, end, 0), end)
+	start := shape.SetToken.Start(s.T, end, 0)
+	if n := strings.LastIndexByte(strings.TrimRight(s.T[start:end], "="), '='); n >= 0 { // the end of a label
+		start += n + 1
+	}
+	s.fragment(start, end)
 }
 
 // fragmentAfter masks a piece of token that begins behind i.

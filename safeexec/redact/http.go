@@ -28,7 +28,7 @@ func paramTable() (t []string) {
 }
 
 // paramEnd are the bytes that end the value of a parameter.
-var paramEnd = shape.NewSet(" \t\r\n\"'`<>&;,)]}|\\")
+var paramEnd = shape.NewSet(" \t\r\n\"'`<>&?;,()[]{}|\\")
 
 // param masks the value of a query parameter.
 func (s *scanner) param(name string, a, b int) {

@@ -200,7 +200,9 @@ func (s *scanner) hit(t *trigger, end int) {
 	case rulePadding:
 		s.padding(end)
 	case ruleDevice:
-		s.phrases.Device(phrases.Rules[t.arg], start, end)
+		if s.phrases.Device(phrases.Rules[t.arg], start, end) { // its words are no labels
+			s.fields.SkipTo(end)
+		}
 	case ruleCommand:
 		s.phrases.Command(start, end)
 	default:

@@ -51,7 +51,7 @@ func (s *Fields) labelAt(a, b int) (l scan.Label, ok bool) {
 	lo := scan.LabelSet.Start(t, a, a-scan.MaxLabel)
 	hi := scan.LabelSet.End(t, b, b+scan.MaxLabel)
 	s.labelDone = hi
-	if hi-b == scan.MaxLabel {
+	if hi-b == scan.MaxLabel || lo > 1 && t[lo-2:lo] == "//" { // the user of a URL
 		return l, false
 	}
 	l = scan.Label{Start: lo, End: hi}
@@ -103,11 +103,17 @@ func categoryOf(l words.Label) scan.Category {
 func (s *Fields) assigned(l scan.Label) bool {
 	i := s.Blanks(s.Closers(l.End))
 	n := s.Separator(i)
+	if n == 0 && s.Peek(i, 2) == "| " && strings.Trim(s.T[s.LineStart(l.Start):l.Start], " |") == "" { // a table's row stood on end
+		n = 1
+	}
 	if n == 0 {
 		return s.argument(l)
 	}
 	colon := n == 1 && s.T[i] == ':'
 	i = s.Blanks(i + n)
+	if s.Peek(i, 2) == "**" { // bold up to the colon
+		i = s.Blanks(i + 2)
+	}
 	if l.Noun&words.Auth != 0 && s.userPass(l, i) {
 		return true
 	}

@@ -80,13 +80,13 @@ func (s *Fields) ValueField(a, b int) {
 	}
 	l := scan.Label{Label: words.Label{Noun: words.Secret}, Start: a, End: b, Cat: scan.Secret}
 	switch {
+	case s.secretObj > 0 && a-s.secretObj < near && s.sameObject(s.secretObj, a):
+		s.secretObj = 0
 	case s.name.on && a-s.name.l.End < near && s.sameObject(s.name.l.End, a):
 		l = s.name.l
 		l.Start = a
 		s.name.on = false
 		l.Weak = l.Weak && l.Noun&words.Key != 0
-	case s.secretObj > 0 && a-s.secretObj < near && s.sameObject(s.secretObj, a):
-		s.secretObj = 0
 	case s.Printed:
 	default:
 		return
@@ -232,7 +232,7 @@ func (s *Fields) Secrets() {
 		for k < len(s.kinds) && s.kinds[k] < body {
 			k++
 		}
-		last, next := 0, len(s.T)
+		last, next := -1, len(s.T)
 		if n > 0 {
 			last = s.bodies[n-1]
 		}

@@ -74,7 +74,8 @@ func (s *Fields) tableHead(header string, next int) (h tableHead, ok bool) {
 		}
 	}
 	h.cols = cells(header, h.sep, nil)
-	if len(h.cols) < 2 && !s.ruled(next) || (h.sep == ',' || h.sep == ';') && strings.ContainsAny(header, ":<=(") {
+	ruled := s.ruled(next)
+	if (len(h.cols) < 2 || h.sep == '|') && !ruled || (h.sep == ',' || h.sep == ';') && strings.ContainsAny(header, ":<=(") {
 		return h, false
 	}
 	keys := false
@@ -119,7 +120,7 @@ func (s *Fields) ruled(i int) bool {
 		return false
 	}
 	line := s.Peek(i, s.LineEnd(i)-i)
-	return strings.HasPrefix(line, "---") && strings.Trim(line, "- \r") == ""
+	return strings.Contains(line, "---") && strings.Trim(line, "-+=|: \r") == ""
 }
 
 // cells splits a line into out.

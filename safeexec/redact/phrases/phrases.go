@@ -111,7 +111,8 @@ var ruleText = map[scan.Category]string{
 		md5 2 key | ? $
 		key authentication | ? $
 		wep-key | ? $
-		encryption key | ? ? $
+		encryption key | any size any ? $
+		pre-shared-key address | k
 		: eap | !
 		: xauth | !
 		: ntlm | !
@@ -186,24 +187,26 @@ func parseRules() (rules []Rule) {
 	return rules
 }
 
-// Device applies a rule to the line behind its phrase.
-func (s *Phrases) Device(d Rule, a, b int) {
+// Device applies a rule to the line behind its phrase, and says whether the
+// line went on as the rule wants.
+func (s *Phrases) Device(d Rule, a, b int) bool {
 	t := s.T
 	if a < s.phraseDone {
-		return
+		return false
 	}
 	if c := t[a]; shape.Alnum(c) && a > 0 && (shape.Alnum(t[a-1]) || t[a-1] == '-' || t[a-1] == '_') {
-		return
+		return false
 	}
-	if c := t[b-1]; shape.Alnum(c) && b < len(t) && (shape.Alnum(t[b]) || t[b] == '_') && d.pattern != "x" && d.pattern != "any $" {
-		return
+	if c := t[b-1]; shape.Alnum(c) && b < len(t) && (shape.Alnum(t[b]) || t[b] == '_') && d.pattern != "x" {
+		return false
 	}
 	i := b
 	for p := range strings.FieldsSeq(d.pattern) {
 		if i = s.step(p, i, d.cat); i < 0 {
-			return
+			return false
 		}
 	}
+	return true
 }
 
 // step handles one word of a device rule at i; -1 ends the rule.
@@ -249,10 +252,13 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 // deviceSecret masks the word or string at i.
 func (s *Phrases) deviceSecret(p string, i int, c scan.Category) int {
 	v := s.ValueAt(i)
-	if v.Quote == 0 && p == "!" || v.Start == v.End {
+	if v.Quote == 0 && p == "!" || v.Start == v.End || s.T[v.Start] == '=' { // labels have an equals sign
 		return -1
 	}
 	head := s.Head(v)
+	if n := scan.MarkAt(head); n > 0 && n == len(head) {
+		return v.End
+	}
 	if len(head) < 3 || s.Harmless(scan.Label{}, v, head) || shape.Fold(head, scan.ConfigWords) || p == "%" && !shape.Secret(head) {
 		return -1
 	}
@@ -340,7 +346,7 @@ func (s *Phrases) inner(p string, i int, c scan.Category) int {
 		s.phraseDone = s.Extend(v)
 		s.Mask(v.Start, s.phraseDone, c)
 	}
-	return -1
+	return v.End
 }
 
 // basic masks base64 of user:password.

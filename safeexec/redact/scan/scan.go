@@ -98,15 +98,24 @@ const maxWord = 256
 
 // PlainWord is the end of the word at i; i itself when there is none, or one
 // that is too long for a word.
-func (s *Text) PlainWord(i int) int {
-	end := i
-	for !s.Newline(end) && !shape.Blank(s.T[end]) {
-		if end++; end-i > maxWord {
-			return i
+func (s *Text) PlainWord(i int) int { return s.wordWithin(i, maxWord) }
+
+// wordWithin is PlainWord for words of at most n bytes.
+func (s *Text) wordWithin(i, n int) int {
+	stop := min(len(s.T), i+n+1)
+	for end := i; end < stop; end++ {
+		if c := s.T[end]; c == ' ' || c == '\n' || c == '\t' || c == '\r' {
+			return end
 		}
 	}
-	return end
+	if stop == len(s.T) && stop-i <= n {
+		return stop
+	}
+	return i
 }
+
+// maxWritten is the length of the longest word in written.
+const maxWritten = 24
 
 // WrittenWords skips up to four words that say how a secret is written, and
 // whether there were any. A word that ends its line is the secret itself.
@@ -114,7 +123,7 @@ func (s *Text) WrittenWords(i int) (int, bool) {
 	any := false
 	for range 4 {
 		i = s.Blanks(i)
-		end := s.PlainWord(i)
+		end := s.wordWithin(i, maxWritten)
 		if end == i || s.Alone(end) {
 			return i, any
 		}

@@ -61,7 +61,7 @@ func (s *Text) Separator(i int) int {
 // GuardLen is how much of a value is looked at before it is accepted. What
 // follows is measured only after that, so that a refusal is cheap however long
 // the value is.
-const GuardLen = 160
+const GuardLen = 96
 
 // A Value is what stands after a label: t[start:end], with the text going on
 // at after.
@@ -284,7 +284,7 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 	case c == '$' && shape.Variable(head[1:]), c == '%' && len(head) > 2 && head[len(head)-1] == '%' && shape.Variable(head[1:len(head)-1]):
 		return true
 	case c == '/' || c == '~' || c == '.' || len(head) > 2 && head[1] == ':' && (head[2] == '\\' || head[2] == '/'):
-		return len(head) > 1 && shape.Path(head) || s.workDir(l)
+		return len(head) > 1 && shape.Path(head[:min(len(head), 64)]) || s.workDir(l)
 	case v.Quote == 0 && s.call(v):
 		return true
 	}

@@ -191,7 +191,7 @@ func Named(v string) bool {
 	for i < len(v) && Letter(v[i]) {
 		i++
 	}
-	if len(v) < 24 && Fold(v[:i], algorithms) {
+	if rest := Count(v[i:]); len(v) < 24 && Fold(v[:i], algorithms) && (rest.Upper == 0 || rest.Lower == 0) && rest.Upper+rest.Lower <= max(3, 4*rest.Other) {
 		return true
 	}
 	dot := strings.LastIndexByte(v, '.')
