@@ -93,7 +93,6 @@ type pkg struct {
 	code, test      int
 	exported, named int
 	funcs           []int
-	longest         string
 	errs, opening   int
 	findings        []string
 	fuzz            int

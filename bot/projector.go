@@ -67,7 +67,6 @@ type projector struct {
 	m       messageMap
 	n       uint64               // entries applied
 	edited  map[string]time.Time // last edit of a summarising message
-	rewrite map[string]bool      // cards to be written again after a take-over
 	again   time.Time            // when to do that; zero: not at all
 	body    func(sid string) ([]byte, error)
 	settled chan uint64 // receives the last entry shown after each complete pass

@@ -200,8 +200,6 @@ func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 		return cause
 	case stopped:
 		return nil
-	case err != nil:
-		return fmt.Errorf("%w: SLACK_APP_TOKEN: %w", ErrToken, err)
 	}
-	return errors.New("slack closed the connection for good")
+	return fmt.Errorf("%w: SLACK_APP_TOKEN: %w", ErrToken, err)
 }
