@@ -111,7 +111,7 @@ var shapesVerdicts = []verdict{
 	{notSafe, `cilium connectivity test`},
 	{notSafe, `cilium sysdump`},
 	{Safe, `hubble observe --last 20`},
-	{Safe, `hubble observe --since 5m --pod a/b`},
+	{notSafe, `hubble observe --since 5m --pod a/b`},
 	{notSafe, `hubble observe`},
 	{notSafe, `hubble observe -f --last 5`},
 	{Safe, `istioctl ps`},

@@ -152,7 +152,7 @@ tool dig
   -x                    re([0-9a-fA-F.:]{1,60})
   no -f : reads a file and sends its lines to a resolver
   no -k -y : uses a key
-  +aaflag +aaonly +additional +adflag +all +answer +authority +badcookie +besteffort +cdflag +class +cl +cmd +comments +cookie +crypto +defname
+  +aaflag +aaonly +additional +adflag +ad +all +answer +authority +badcookie +besteffort +cdflag +cd +class +cl +cmd +comments +cookie +crypto +defname
   +dns64prefix +dnssec +do +edns +ednsflags +ednsnegotiation +expandaaaa +expire +fail +header-only +https +https-get +identify +ignore +keepalive
   +keepopen +mapped +multiline +multi +nsid +nssearch +nosplit +onesoa +qr +question +raflag +rdflag +recurse +rec +rrcomments +search +short
   +showallmessages +showbadcookie +showsearch +stats +svcparamkeycompat +tcflag +tcp +tls +trace +ttlid +ttlunits +unknownformat +vc +yaml +zflag +idnin +idnout
@@ -230,7 +230,7 @@ tool nslookup
   style dash
   safe    DNS questions; one name is needed
   -type -ty -typ -querytype -query -q -qt  rrtype
-  -class -cl            enum(IN|in|CH|ch|HS|hs|ANY|any)
+  -class -cl            enum(IN|in|CH|ch|HS|hs|ANY|any|chaos|CHAOS|hesiod)
   -port -po             int(1..65535)
   -timeout -ti          int(1..30)
   -retry -ret           int(0..10)

@@ -416,6 +416,7 @@ tool ethtool
   --show-time-stamping --show-rxfh-indir --show-rxfh --show-permaddr --show-channels --module-info --dump-module-eeprom --show-priv-flags --show-eee --show-fec
   --show-tunnels --show-module --show-mm --show-pse --get-plca-cfg --get-plca-status --json --version --help --include-statistics --get-phy-tunable --get-tunable --all-groups --show-hwtimestamp-cfg
   --groups              set(eth-phy|eth-mac|eth-ctrl|rmon)
+  word eth-phy eth-mac eth-ctrl rmon
   no -p --identify : blinks the port's light
   no -d --register-dump -e --eeprom-dump -w --get-dump : dumps raw registers or memory
   no -t --test --cable-test --cable-test-tdr : takes the link out of service
@@ -437,7 +438,7 @@ tool mii-tool
 tool lsof
   safe    open sockets, or one process' files, listed once
   check lsof
-  -a -b -l -n -N -P -R -t -U -v -V -w -O -Q -E -X -K -o -C -f -h
+  -a -b -l -n -N -P -R -t -U -v -V -w -Q -E -X -K -o -C -f -h
   -i                    re([46]?(tcp|TCP|udp|UDP|sctp|SCTP)?(@[A-Za-z0-9_.:\[\]-]{1,253})?(:[A-Za-z0-9_,-]{1,60})?)~
   -s                    re((TCP|UDP|tcp|udp):[A-Z_a-z,^-]{1,120})~
   -p                    re(\^?[0-9]{1,8}(,\^?[0-9]{1,8}){0,20})
@@ -462,8 +463,7 @@ tool fuser
   -v -a -n -4 -6 -u -V --verbose --all --user --version
   -n --namespace        enum(tcp|udp|file)
   no -k --kill -i --interactive -w : kills processes
-  need -n --namespace -V --version : add -n tcp
-  args re([0-9]{1,5}(,[A-Za-z0-9.:]{0,60}){0,2})*
+  args re([0-9]{1,5}(,[A-Za-z0-9.:]{0,60}){0,2}|[0-9]{1,5}/(tcp|udp))*
 
 tool conntrack
   safe    connection tracking entries, listed once
@@ -474,7 +474,7 @@ tool conntrack
   -f --family           enum(ipv4|ipv6)
   -m --mark             hex
   -l --label            list
-  -u --status           set(ASSURED|SEEN_REPLY|FIXED_TIMEOUT|EXPECTED|OFFLOAD|HW_OFFLOAD|UNSET)
+  -u --status           set(ASSURED|SEEN_REPLY|UNREPLIED|FIXED_TIMEOUT|EXPECTED|OFFLOAD|HW_OFFLOAD|UNSET|CONFIRMED|SRC_NAT|DST_NAT|NONE)
   -o --output           set(extended|xml|timestamp|id|ktimestamp|labels|save|userspace)
   -w --zone             number
   --sport --orig-port-src --dport --orig-port-dst --reply-port-src --reply-port-dst int(0..65535)
@@ -513,7 +513,7 @@ tool iptables ip6tables iptables-legacy ip6tables-legacy iptables-nft ip6tables-
   -p --protocol         re(!?[a-z0-9-]{1,20})
   -s --source --src -d --destination --dst  re([0-9a-fA-F.:/,]{1,80}|[A-Za-z0-9.-]{1,80})
   -i --in-interface -o --out-interface re([A-Za-z0-9_.+-]{1,20})
-  -m --match -j --jump -g --goto  name
+  -m --match -j --jump -g --goto  re([A-Za-z0-9_][A-Za-z0-9_-]{0,40})
   --dport --destination-port --sport --source-port --dports --sports --destination-ports --source-ports re([a-z0-9:,-]{1,80})
   --state --ctstate     set(NEW|ESTABLISHED|RELATED|INVALID|UNTRACKED|SNAT|DNAT)
   --tcp-flags           re([A-Z,]{1,40})
@@ -1107,3 +1107,27 @@ tool scutil
 
 tool sw_vers
   safe    the system's version (macOS)
+
+tool networksetup
+  style words
+  safe    services and their settings, shown (macOS)
+  -listallnetworkservices -listallhardwareports -listnetworkserviceorder -listlocations -getcurrentlocation -getcomputername -listallinterfaces -version
+  -getinfo -getdnsservers -getsearchdomains -getwebproxy -getsecurewebproxy -getautoproxyurl -getproxybypassdomains -getMTU -getmacaddress -getairportnetwork -getnetworkserviceenabled -getv6info re([A-Za-z0-9_.\x20/-]{1,60})
+
+tool ipconfig
+  style words
+  safe    one fact about an interface (macOS)
+  sub getifaddr
+    args iface
+  sub getoption
+    args iface re([a-z_]{1,40})
+  sub ifcount
+  sub getpacket getsummary
+    args iface
+
+tool dscacheutil
+  style words
+  safe    name look-ups (macOS)
+  -q                    enum(host|service|protocol|rpc|mount)
+  -a                    enum(name|ip_address|port)
+  args re([A-Za-z0-9_.:-]{1,253})?

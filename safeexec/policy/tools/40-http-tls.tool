@@ -37,7 +37,7 @@ tool curl
   --dns-interface       iface
   -s -S -v -i -I -k -4 -6 -g -q -f -L -0 -1 -2 -3
   -#
-  --silent --show-error --verbose --include --head --insecure --ipv4 --ipv6 --globoff --disable --fail --fail-with-body --location --get
+  --silent --show-error --verbose --include --head --insecure --ipv4 --ipv6 --globoff --disable --fail --fail-with-body --location
   --http0.9 --http1.0 --http1.1 --http2 --http2-prior-knowledge --http3 --http3-only --no-alpn --alpn --no-npn
   --tlsv1 --tlsv1.0 --tlsv1.1 --tlsv1.2 --tlsv1.3 --sslv2 --sslv3 --cert-status --compressed --path-as-is --raw --progress-bar --no-progress-meter
   --no-keepalive --no-sessionid --tcp-nodelay --tcp-fastopen --retry-connrefused --retry-all-errors --show-headers
@@ -58,7 +58,7 @@ tool curl
   no --next -: -Z --parallel --parallel-max : starts further requests with other options
   no --location-trusted : sends credentials to wherever it is redirected
   no --request-target --variable --expand-url --expand-output --expand-data : builds other requests
-  no -G : builds a query from data
+  no -G --get : builds a query from data
   no -z --time-cond -R --remote-time -C --continue-at : reads or changes a file
   with -L --max-redirs : follows up to 50 redirects; add --max-redirs 3
   with --location --max-redirs : follows up to 50 redirects; add --max-redirs 3

@@ -334,7 +334,7 @@ tool hubble
     --since --until     re([0-9]{1,6}(s|m|h)|[0-9TZ:.+-]{10,40})
     --not --ipv4 --ipv6 --print-node-name --ip-translation --numeric --reply --all -4 -6
     no -f --follow : follows for ever
-    need --last --first --since : has no bound; add --last 50
+    need --last --first : has no bound; add --last 50
   deny config watch record : changes or follows
 
 tool calicoctl
@@ -450,6 +450,7 @@ tool birdc birdcl
   style words
   safe    routing tables and protocols, shown
   -r -v
+  args re(show\x20[a-z0-9A-Z_.:/\x20]{1,120})?
   sub show
     args re([a-z0-9A-Z_.:/'"*-]{1,60})*
   deny configure disable enable restart reload down dump debug echo eval timeformat restrict : changes the service

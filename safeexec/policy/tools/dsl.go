@@ -41,7 +41,7 @@ func (l *loader) line(line string) error {
 	if depth == 0 {
 		return l.top(word, strings.Fields(rest))
 	}
-	return l.inside(l.stack[depth-1], word, rest)
+	return l.inside(l.stack[depth-1], word, strings.TrimSpace(rest))
 }
 
 func (l *loader) top(word string, names []string) error {

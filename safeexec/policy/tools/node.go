@@ -158,7 +158,7 @@ func (r *reader) read() *Problem {
 			return p
 		}
 	}
-	if r.at.hasSubs() && !r.at.bare {
+	if r.at.hasSubs() && !r.at.bare && len(r.c.Args) == 0 {
 		return r.c.problem("args", "%s: what it should do is missing", r.title())
 	}
 	return nil
@@ -278,7 +278,7 @@ func (r *reader) bundle(tok string) *Problem {
 			}
 			continue
 		}
-		return r.take(name, f, rest, true)
+		return r.take(name, f, rest, rest != "")
 	}
 	return nil
 }

@@ -24,7 +24,7 @@ type value struct {
 var types = map[string]*value{
 	"host":      is("a host name or an address", hostName),
 	"unicast":   is("one host, neither multicast nor broadcast", unicast),
-	"ip":        is("an IP address", func(v string) bool { _, err := netip.ParseAddr(v); return err == nil }),
+	"ip":        is("an IP address", address),
 	"prefix":    is("an address or a prefix", prefix),
 	"iface":     is("an interface name", match(`^[A-Za-z0-9_.:@-]{1,64}$`)),
 	"port":      is("a port number or a service name", portShape),
@@ -194,13 +194,18 @@ var (
 	zone      = regexp.MustCompile(`^[A-Za-z0-9_.-]{1,16}$`)
 )
 
+// address accepts an IP address; an IPv6 zone must look like an interface.
+func address(v string) bool {
+	a, z, zoned := strings.Cut(v, "%")
+	ip, err := netip.ParseAddr(a)
+	return err == nil && (!zoned || ip.Is6() && zone.MatchString(z))
+}
+
 // hostName accepts names as resolvers do (underscores included) and addresses,
 // an IPv6 zone included. Labels longer than 63 exist in no zone.
 func hostName(v string) bool {
 	if strings.Contains(v, ":") {
-		a, z, _ := strings.Cut(v, "%")
-		ip, err := netip.ParseAddr(a)
-		return err == nil && ip.Is6() && (z == "" || zone.MatchString(z))
+		return address(v)
 	}
 	if len(v) > 253 || !hostShape.MatchString(v) {
 		return false
@@ -232,8 +237,7 @@ func prefix(v string) bool {
 	if _, err := netip.ParsePrefix(v); err == nil {
 		return true
 	}
-	_, err := netip.ParseAddr(v)
-	return err == nil || match4(v)
+	return address(v) || match4(v)
 }
 
 // match4 accepts the short forms of iproute2, as in 10/8 and 10.1.
@@ -266,7 +270,7 @@ func rrType(v string) bool {
 	return len(v) < 24 && !transfers.MatchString(v) && wordShape(v)
 }
 
-var wordShape = match(`^[A-Za-z0-9_-]+$`)
+var wordShape = match(`^[A-Za-z0-9_][A-Za-z0-9_-]*$`)
 var dnsShape = match(`^[A-Za-z0-9_.*/-]{1,253}$`)
 
 func dnsWord(v string) bool {
@@ -380,7 +384,7 @@ var sysctlShape = match(`^[a-z0-9][a-z0-9_./*?-]{1,120}$`)
 // anything to any server.
 func whoisQuery(v string) bool { return len(v) <= 253 && whoisShape(v) }
 
-var whoisShape = match(`^(-[a-zA-Z]( [a-z-]+)? )*((n|d|a|r|z|p|o|domain|net|as) (\+ |= )?)?` +
+var whoisShape = match(`^ ?(-[a-zA-Z]( [a-z-]+)? )*((n|d|a|r|z|p|o|domain|net|as) (\+ |= )?)?` +
 	`([A-Za-z0-9_-]+(\.[A-Za-z0-9_-]+)+\.?|[0-9a-fA-F]*:[0-9a-fA-F:.]+(/[0-9]{1,3})?|[0-9]{1,3}(\.[0-9]{1,3}){1,3}(/[0-9]{1,2})?|` +
 	`(AS|as)[0-9]{1,10}|AS-[A-Z0-9-]{1,30}|RS-[A-Z0-9-]{1,30}|![a-z0-9]{1,3}[A-Za-z0-9:./-]{1,40})$`)
 

@@ -77,11 +77,14 @@ var credentialName = regexp.MustCompile(`(?i)(token|secret|passw|passwd|pwd|api_
 // action reports paths at which a plain GET is known to change a server.
 func action(rest string) bool {
 	p, _, _ := strings.Cut(rest, "?")
+	if strings.Contains(p, "/healthcheck/fail") || strings.Contains(p, "/healthcheck/ok") {
+		return true
+	}
 	for seg := range strings.SplitSeq(strings.ToLower(p), "/") {
 		switch seg {
-		case "quitquitquit", "shutdown", "restart", "reboot", "drain_listeners", "reset_counters", "healthcheck", "reload", "heapdump", "env",
-			"delete", "destroy", "kill", "terminate", "poweroff", "logout", ".env", "memory", "threaddump", "flush", "purge", "drain":
-			return seg != "healthcheck" || strings.Contains(p, "healthcheck/fail") || strings.Contains(p, "healthcheck/ok")
+		case "quitquitquit", "shutdown", "restart", "reboot", "drain_listeners", "reset_counters", "reload", "heapdump", "env",
+			"delete", "destroy", "kill", "terminate", "poweroff", "logout", ".env", "threaddump", "flush", "purge", "drain":
+			return true
 		}
 	}
 	return false

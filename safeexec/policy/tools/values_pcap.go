@@ -12,7 +12,7 @@ var fieldGroups = wordSet(`frame eth sll sll2 vlan ieee8021ad arp ip ipv6 icmp i
  stp rstp mstp lldp cdp lacp slow ospf bgp isis eigrp rip ripng pim vrrp hsrp carp glbp bfd ntp ptp dns mdns llmnr nbns dhcp bootp dhcpv6
  tls ssl dtls quic http2 http3 rtp rtcp esp ah isakmp udpencap wg nvgre ipip sflow cflow erspan macsec eapol wlan wlan_radio radiotap
  tcp.analysis icmp.resp_in mptcp stun dvmrp lisp pfcp diameter.cmd snmp.version col _ws.col _ws.expert _ws.malformed data.len teredo 6lowpan
- rpc nfs.procedure smb2.cmd smb2.nt_status smb.cmd kafka.api_key mqtt.msgtype amqp.type redis.type sip.Method sip.Status-Code sip.CSeq
+ x509sat x509ce x509af rpc nfs.procedure smb2.cmd smb2.nt_status smb.cmd kafka.api_key mqtt.msgtype amqp.type redis.type sip.Method sip.Status-Code sip.CSeq
  memcached.opcode mysql.response_code pgsql.type ldap.messageID ldap.resultCode kerberos.msg_type kerberos.error_code radius.code tds.type
  grpc.status_code websocket.opcode ftp.response.code smtp.response.code imap.isrequest pop.response.indicator ssh.protocol ssh.message_code`)
 
