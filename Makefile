@@ -7,14 +7,14 @@ SIM     := internal/sim/slack/conformance
 GOFLAGS += -trimpath
 export GOFLAGS
 
-.PHONY: help build demo test check unit faults e2e chaos bench clean deps-run deps-test fmt
+.PHONY: help build demo test check unit faults e2e chaos bench bench-latency clean deps-run deps-test fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
 	@echo "make test    everything that must hold: format, vet, staticcheck, tests with the race detector, end to end"
 	@echo "make build   bin/ghostbot and bin/ghostlab"
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
-	@echo "make bench   benchmarks; docs/benchmarks.md keeps the results"
+	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; docs/benchmarks.md keeps the results"
 
 deps-run:
 	@scripts/deps run
@@ -31,7 +31,7 @@ build:
 demo: deps-run build
 	@$(BIN)/ghostlab demo
 
-test: deps-test check unit faults e2e
+test: deps-test build check unit faults
 	@echo "== all checks passed"
 
 check:
@@ -45,22 +45,26 @@ check:
 
 unit:
 	@echo "== tests with the race detector"
-	@$(GO) test -race -timeout 20m ./...
+	@$(GO) test -race -timeout 25m ./...
 
 faults:
 	@echo "== tests with injected faults"
 	@$(GO) test -tags faultinject -timeout 20m ./audit/... ./store/... ./internal/fault/...
 
-e2e: build
+e2e:
 	@echo "== end to end, with a sample of the kill points"
-	@$(GO) test -tags 'faultinject e2e' -timeout 25m -count 1 ./internal/e2e/...
+	@$(GO) test -timeout 25m -count 1 -v ./internal/e2e/...
 
-chaos: build
-	@echo "== kill at every write"
-	@GHOST_CHAOS=all $(GO) test -tags 'faultinject e2e' -timeout 6h -count 1 -v -run 'Kill|Chaos' ./internal/e2e/...
+chaos:
+	@echo "== kill at every write of a case"
+	@GHOST_CHAOS=all $(GO) test -timeout 6h -count 1 -v -run Kill ./internal/e2e/...
 
 bench:
-	@$(GO) test -run '^$$' -bench . -benchmem ./...
+	@$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v internal/e2e)
+
+bench-latency:
+	@echo "== slash command to first line; Approve to process start (200 samples over 20 channels)"
+	@$(GO) test -run '^$$' -bench . -benchtime 200x -timeout 60m ./internal/e2e/
 
 fmt:
 	@gofmt -w $$(git ls-files -co --exclude-standard '*.go')
