@@ -5,7 +5,9 @@ import (
 	"strings"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook/place"
 	"ghostbot/agent/playbook/read"
+	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
 	"ghostbot/safeexec"
 )
@@ -16,7 +18,7 @@ import (
 // same view gives the same board, and a longer one extends it.
 type board struct {
 	view     agent.View
-	places   []*place
+	places   []*place.Place
 	past     []agent.Observation // read so far
 	count    map[string]int      // how often a command was run
 	missing  map[string]bool     // tools that are not installed
@@ -57,27 +59,27 @@ func newBoard(v agent.View) *board {
 // about that server.
 func (b *board) open(s symptom.Symptom) {
 	for _, e := range s.Targets {
-		b.add(newPlace(e, s))
+		b.add(place.New(e, s))
 	}
 	if len(s.Targets) == 0 && s.Resolver != nil {
-		p := newPlace(symptom.Endpoint{Scheme: "tcp", Host: s.Resolver.Host, Port: s.Resolver.Port}, s)
-		p.server = nil
+		p := place.New(symptom.Endpoint{Scheme: "tcp", Host: s.Resolver.Host, Port: s.Resolver.Port}, s)
+		p.Server = nil
 		b.add(p)
 	}
 }
 
 // add puts a place on the board unless it is there, and reads again what was
 // observed before, because one command may serve two places.
-func (b *board) add(p *place) *place {
+func (b *board) add(p *place.Place) *place.Place {
 	for _, have := range b.places {
-		if have.aside == "" && have.end.Same(p.end) && (have.end.Scheme == p.end.Scheme || have.end.Port != 0) {
+		if have.Aside == "" && have.End.Same(p.End) && (have.End.Scheme == p.End.Scheme || have.End.Port != 0) {
 			return have
 		}
 	}
-	if len(b.places) >= maxPlaces {
+	if len(b.places) >= rules.MaxPlaces {
 		return nil
 	}
-	p.n = len(b.places) + 1
+	p.N = len(b.places) + 1
 	b.places = append(b.places, p)
 	past := b.past
 	b.past = nil
@@ -138,8 +140,8 @@ func (b *board) correct(s symptom.Symptom, text string) symptom.Symptom {
 	}
 	s.Targets = keep
 	for _, p := range b.places {
-		if p.aside == "" && !slices.ContainsFunc(keep, p.end.Same) {
-			p.aside = "set aside: the target was corrected in the thread"
+		if p.Aside == "" && !slices.ContainsFunc(keep, p.End.Same) {
+			p.Aside = "set aside: the target was corrected in the thread"
 		}
 	}
 	return s
@@ -149,7 +151,7 @@ func (b *board) correct(s symptom.Symptom, text string) symptom.Symptom {
 // that it corrects.
 func (b *board) samePlace(e symptom.Endpoint, portOnly bool) symptom.Endpoint {
 	if roots := b.roots(); portOnly && len(roots) > 0 {
-		old := roots[0].end
+		old := roots[0].End
 		e.Host = old.Host
 		if !old.Guessed {
 			e.Scheme, e.Guessed = old.Scheme, false
@@ -164,29 +166,29 @@ func (b *board) hint(s symptom.Symptom) {
 		b.asked++
 	}
 	for _, p := range b.roots() {
-		p.about.Kinds = append(slices.Clone(p.about.Kinds), s.Kinds...)
-		p.about.Intermittent = p.about.Intermittent || s.Intermittent
-		p.about.Codes = append(slices.Clone(p.about.Codes), s.Codes...)
+		p.About.Kinds = append(slices.Clone(p.About.Kinds), s.Kinds...)
+		p.About.Intermittent = p.About.Intermittent || s.Intermittent
+		p.About.Codes = append(slices.Clone(p.About.Codes), s.Codes...)
 	}
 }
 
 func (b *board) newServer(e symptom.Endpoint) {
 	for _, p := range b.roots() {
-		if p.end.IsName() {
-			p.server = &e
+		if p.End.IsName() {
+			p.Server = &e
 		}
 	}
 }
 
 // roots are the places that people named and that were not set aside.
-func (b *board) roots() []*place {
-	return b.only(func(p *place) bool { return p.parent == nil })
+func (b *board) roots() []*place.Place {
+	return b.only(func(p *place.Place) bool { return p.Parent == nil })
 }
 
-func (b *board) only(keep func(*place) bool) []*place {
-	var out []*place
+func (b *board) only(keep func(*place.Place) bool) []*place.Place {
+	var out []*place.Place
 	for _, p := range b.places {
-		if p.aside == "" && keep(p) {
+		if p.Aside == "" && keep(p) {
 			out = append(out, p)
 		}
 	}
@@ -245,7 +247,7 @@ func (b *board) remark(o agent.Observation) {
 	case exit(o) == 127:
 		b.failed = append(b.failed, "`"+tool+"` is not installed here ("+o.AuditID+")")
 	case o.Shell.Error != "":
-		b.failed = append(b.failed, "`"+mv.Command+"` gave nothing: "+plainText(o.Shell.Error, 40)+" ("+o.AuditID+")")
+		b.failed = append(b.failed, "`"+mv.Command+"` gave nothing: "+place.Plain(o.Shell.Error, 40)+" ("+o.AuditID+")")
 	}
 }
 
@@ -257,37 +259,22 @@ func exit(o agent.Observation) int {
 }
 
 // apply reads an observation into a place for every probe that it answers.
-func (b *board) apply(p *place, o agent.Observation) {
+func (b *board) apply(p *place.Place, o agent.Observation) {
 	text := o.Move.(agent.RunShell).Command
-	for _, pr := range probes {
-		if max(pr.repeat, 1) != b.count[text]+1 || p.asked[pr.name] {
+	for _, pr := range rules.Probes {
+		if max(pr.Repeat, 1) != b.count[text]+1 || p.Asked[pr.Name] {
 			continue
 		}
-		if cmd, ok := p.command(pr); !ok || cmd != text {
+		if cmd, ok := p.Command(pr); !ok || cmd != text {
 			continue
 		}
-		p.asked[pr.name] = true
-		m := moment{o.AuditID, len(b.past), b.view.Now}
-		if o.Shell.Status == "denied" {
-			p.note(m, "denied-"+pr.name)
-		}
+		m := place.Moment{ID: o.AuditID, Obs: len(b.past), Now: b.view.Now}
 		if !usable(o) {
-			p.note(m, "without-"+pr.name)
+			p.NotRead(pr, o.Shell.Status == "denied", m)
 			continue
 		}
 		out := read.Output{Stdout: o.Shell.Output, Stderr: o.Shell.Stderr, Exit: max(exit(o), 0)}
-		said := ""
-		if other := modified(o); other != "" {
-			said = p.readModified(pr, other, out, m)
-		} else {
-			said = readers[pr.reader](p, out, m)
-		}
-		if unsuitable := p.facts["unsuitable"]; len(unsuitable) > 0 {
-			delete(p.facts, "unsuitable")
-			p.note(m, "without-"+pr.name)
-		}
-		b.say(o.Turn, said)
-		p.settle()
+		b.say(o.Turn, p.Read(pr, out, modified(o), m))
 	}
 }
 
@@ -303,18 +290,6 @@ func modified(o agent.Observation) string {
 		return ""
 	}
 	return o.Shell.Command
-}
-
-// readModified reads what an edited command printed, as far as it is still the
-// same tool asked about the same port.
-func (p *place) readModified(pr probe, ran string, out read.Output, m moment) string {
-	tool, _, _ := strings.Cut(strings.Trim(ran, "'\""), " ")
-	same := tool == pr.tool || strings.Contains(ran, "tcpdump") && strings.Contains(pr.args, "tcpdump")
-	if !same || p.end.Port != 0 && !strings.Contains(ran, p.portText()) {
-		p.note(m, "modified-"+pr.name)
-		return "The command was changed by a person; its output is in the journal."
-	}
-	return readers[pr.reader](p, out, m)
 }
 
 // say keeps what the last turn taught, for the next words to the thread.
@@ -333,37 +308,22 @@ func (b *board) lastTurn() int {
 
 // follow adds the places that a place's answers named: at most three hops away
 // from what people named.
-func (b *board) follow(p *place) {
-	found := p.found
-	p.found = nil
-	if p.aside != "" || p.depth >= maxHops {
+func (b *board) follow(p *place.Place) {
+	found, about := p.Take()
+	if p.Aside != "" || p.Depth >= rules.MaxHops {
 		return
 	}
+	about.Targets, about.Codes = nil, nil
+	about.Kinds = slices.DeleteFunc(about.Kinds, func(k symptom.Kind) bool { return k == symptom.Error })
+	about.Since, about.Deploy, about.Intermittent = p.About.Since, p.About.Deploy, p.About.Intermittent
 	for _, e := range found {
-		about := symptom.Parse(p.web.Body)
-		about.Targets, about.Codes = nil, nil
-		about.Kinds = slices.DeleteFunc(about.Kinds, func(k symptom.Kind) bool { return k == symptom.Error })
-		about.Since, about.Deploy, about.Intermittent = p.about.Since, p.about.Deploy, p.about.Intermittent
-		c := newPlace(symptom.Guess(e), about)
-		c.parent, c.depth, c.redirect = p, p.depth+1, p.web.Code < 400
+		c := place.New(symptom.Guess(e), about)
+		c.Parent, c.Depth, c.Redirect = p, p.Depth+1, p.Redirects()
 		got := b.add(c)
-		if got == nil || got == p || got.leads(p) {
-			continue
-		}
-		if !slices.Contains(p.behind, got) {
-			p.behind = append(p.behind, got)
+		if got != nil && got != p && !got.Leads(p) && !slices.Contains(p.Behind, got) {
+			p.Behind = append(p.Behind, got)
 		}
 	}
-}
-
-// leads reports whether q is behind p, so that a circle is not followed.
-func (p *place) leads(q *place) bool {
-	for _, c := range p.behind {
-		if c == q || c.leads(q) {
-			return true
-		}
-	}
-	return false
 }
 
 // settle derives what depends on other places, from the last to the first:
@@ -371,15 +331,8 @@ func (p *place) leads(q *place) bool {
 func (b *board) settle() {
 	for i := len(b.places) - 1; i >= 0; i-- {
 		p := b.places[i]
-		if len(p.causes()) > 0 {
-			p.learn("decided", "", 0)
-		}
-		p.settleBehind(func(c *place) bool { return len(b.steps(c)) == 0 })
-		if len(p.causes()) > 0 && !p.has("decided") {
-			p.learn("decided", "", 0)
-		}
-		if b.person {
-			p.learn("person-there", "", 0)
-		}
+		p.Decide(b.person)
+		p.SettleBehind(func(c *place.Place) bool { return len(b.steps(c)) == 0 })
+		p.Decide(false)
 	}
 }

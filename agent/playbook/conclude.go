@@ -7,6 +7,8 @@ import (
 	"strings"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook/place"
+	"ghostbot/agent/playbook/rules"
 )
 
 var (
@@ -21,7 +23,7 @@ const question = "I could not find a host, port or URL in this. Which one should
 // it; "" when there is more to look at.
 func (b *board) onlyHere() string {
 	for _, p := range b.roots() {
-		if !p.has("host-only") || !p.has("loopback") {
+		if !p.Has("host-only") || !p.Has("loopback") {
 			return ""
 		}
 	}
@@ -75,7 +77,7 @@ func (b *board) conclude(hyps []hypothesis) agent.Turn {
 	if m != nil {
 		moves = append(moves, *m)
 	}
-	text := strings.Join(append(b.said[:min(len(b.said), 1)], head(c.Summary, 300)), " ")
+	text := strings.Join(append(b.said[:min(len(b.said), 1)], clip(c.Summary, 300)), " ")
 	return agent.Turn{Text: text, Moves: append(moves, c)}
 }
 
@@ -103,7 +105,7 @@ type finding struct {
 // findings are the root causes, best first: those of the places that people
 // named, in their order, each followed to the end of its chain.
 func (b *board) findings() (out []finding, sure string) {
-	covered := map[*place]bool{}
+	covered := map[*place.Place]bool{}
 	for _, p := range b.roots() {
 		if !covered[p] {
 			out = append(out, b.ends(p, covered)...)
@@ -123,23 +125,23 @@ func (b *board) findings() (out []finding, sure string) {
 
 // ends follows the causes of a place to the places behind it: one finding for
 // each end of the chain, which says what it means for the place.
-func (b *board) ends(p *place, covered map[*place]bool) []finding {
+func (b *board) ends(p *place.Place, covered map[*place.Place]bool) []finding {
 	covered[p] = true
 	var out []finding
 	for _, c := range b.byInterest(p) {
-		if !strings.Contains(c.read.when, "behind-failed") {
-			f := finding{agent.Cause{Statement: p.text(c.read.cause) + ".", Evidence: p.ids(c.facts)}, nil, c.read.sure}
-			for _, a := range c.read.do {
-				f.actions = append(f.actions, p.text(a))
+		if !strings.Contains(c.Reading.When, "behind-failed") {
+			f := finding{agent.Cause{Statement: p.Text(c.Reading.Cause) + ".", Evidence: p.IDs(c.Facts)}, nil, c.Reading.Sure}
+			for _, a := range c.Reading.Do {
+				f.actions = append(f.actions, p.Text(a))
 			}
 			out = append(out, f)
 			continue
 		}
-		own := p.ids(slices.Concat(p.facts["error"], p.facts["redirect"]))
-		for _, child := range p.behind {
+		own := p.IDs(slices.Concat(p.Facts("error"), p.Facts("redirect")))
+		for _, child := range p.Behind {
 			for _, f := range b.ends(child, covered) {
-				f.cause.Statement = strings.TrimSuffix(f.cause.Statement, ".") + p.text(", so {t} "+p.effect()) + "."
-				if c.read.sure == "medium" && f.sure == "high" {
+				f.cause.Statement = strings.TrimSuffix(f.cause.Statement, ".") + p.Text(", so {t} "+p.Effect()) + "."
+				if c.Reading.Sure == "medium" && f.sure == "high" {
 					f.sure = "medium"
 				}
 				f.cause.Evidence = unique(append(f.cause.Evidence, own...))
@@ -150,24 +152,17 @@ func (b *board) ends(p *place, covered map[*place]bool) []finding {
 	return out
 }
 
-func (p *place) effect() string {
-	if p.web.Code < 400 {
-		return "({code}) sends its clients to a place that does not work"
-	}
-	return "answers {code}"
-}
-
 // byInterest orders the causes of a place: what the symptom speaks of first.
-func (b *board) byInterest(p *place) []cause {
-	out := p.causes()
-	slices.SortStableFunc(out, func(x, y cause) int {
+func (b *board) byInterest(p *place.Place) []place.Cause {
+	out := p.Causes()
+	slices.SortStableFunc(out, func(x, y place.Cause) int {
 		return interest(p, x) - interest(p, y)
 	})
 	return out
 }
 
-func interest(p *place, c cause) int {
-	if slices.Contains(p.opening(), c.rule) {
+func interest(p *place.Place, c place.Cause) int {
+	if slices.Contains(p.Opening(), c.Rule) {
 		return 0
 	}
 	return 1
@@ -176,32 +171,18 @@ func interest(p *place, c cause) int {
 // healthy reports whether every place that people named works.
 func (b *board) healthy() bool {
 	for _, p := range b.roots() {
-		if !p.works() {
+		if !p.Works() {
 			return false
 		}
 	}
 	return true
 }
 
-// works reports whether a place did what it is for, every time it was asked.
-func (p *place) works() bool {
-	if p.failures > 0 {
-		return false
-	}
-	switch {
-	case p.end.Port != 0:
-		return len(p.goodIDs) > 0
-	case p.has("bare"):
-		return p.has("named-there") || p.has("named-here") || p.has("named-system")
-	}
-	return p.has("ping-ok") && !p.has("ping-loss")
-}
-
 // calm is the confidence of "no fault found": a fault that comes and goes, or
 // one without a description, may be away just now.
 func (b *board) calm() string {
 	for _, p := range b.roots() {
-		if p.about.Intermittent || len(p.goodIDs) < 3 && !p.has("bare") {
+		if p.About.Intermittent || p.Good() < 3 && !p.Has("bare") {
 			return "medium"
 		}
 	}
@@ -211,35 +192,15 @@ func (b *board) calm() string {
 func (b *board) calmSummary() string {
 	out := []string{"No fault found."}
 	for _, p := range b.roots() {
-		out = append(out, p.checked())
+		out = append(out, p.Checked())
 	}
 	return strings.Join(out, " ")
-}
-
-// checked says what was seen to be in order at a place.
-func (p *place) checked() string {
-	var out []string
-	switch {
-	case p.end.HTTP() && p.web.Answered():
-		out = append(out, fmt.Sprintf("answered %d of %d requests (the last with %d in %s)", len(p.goodIDs), p.fetches, p.web.Code, seconds(p.web.Total)))
-	case p.has("open"):
-		out = append(out, "accepted every connection")
-	}
-	for _, w := range []struct{ word, says string }{
-		{"queue-ok", "its accept queue is empty"}, {"trusted", "its certificate is valid and trusted"}, {"named-there", "the DNS server resolves it"},
-		{"named-here", "it resolves"}, {"named-system", "programs here resolve it"}, {"ping-ok", "it answers ping"}, {"path-ends", "the path is open"},
-	} {
-		if p.has(w.word) && !(w.word == "ping-ok" && p.has("ping-loss")) {
-			out = append(out, w.says)
-		}
-	}
-	return p.title() + ": " + strings.Join(out, ", ") + "."
 }
 
 // hint4Next says what would help a later case.
 func (b *board) hint4Next() string {
 	for _, p := range b.roots() {
-		if p.has("client-error") || p.end.HTTP() && p.end.Path == "" {
+		if p.Has("client-error") || p.End.HTTP() && p.End.Path == "" {
 			return ", with the full address that fails"
 		}
 	}
@@ -264,10 +225,10 @@ func (b *board) unverified(causes []agent.Cause) string {
 		out = append(out, c.Statement)
 	}
 	for _, p := range b.roots() {
-		if len(causes) == 0 && p.works() {
-			out = append(out, p.checked())
+		if len(causes) == 0 && p.Works() {
+			out = append(out, p.Checked())
 		} else if len(causes) == 0 {
-			out = append(out, p.title()+" was not decided.")
+			out = append(out, p.Title()+" was not decided.")
 		}
 	}
 	return strings.Join(out, " ")
@@ -277,7 +238,7 @@ func (b *board) unverified(causes []agent.Cause) string {
 func (b *board) gaps(verdict string) []string {
 	var out []string
 	for _, r := range b.refused {
-		reason := plainText(r.reason, 120)
+		reason := place.Plain(r.reason, 120)
 		if reason == "" {
 			reason = "no reason given"
 		}
@@ -287,10 +248,10 @@ func (b *board) gaps(verdict string) []string {
 		out = append(out, f+".")
 	}
 	for _, p := range b.roots() {
-		out = append(out, p.unseen(verdict)...)
+		out = append(out, p.Unseen(verdict)...)
 	}
-	if b.commands >= maxCommands {
-		out = append(out, fmt.Sprintf("The limit of %d commands was reached.", maxCommands))
+	if b.commands >= rules.MaxCommands {
+		out = append(out, fmt.Sprintf("The limit of %d commands was reached.", rules.MaxCommands))
 	}
 	if verdict != "root_cause" {
 		out = append(out, "Everything was seen from this machine only; clients elsewhere may see something else.")
@@ -298,25 +259,15 @@ func (b *board) gaps(verdict string) []string {
 	return unique(out)
 }
 
-// unseen are the gaps of one place.
-func (p *place) unseen(verdict string) []string {
-	var out []string
-	if verdict == "no_fault" && p.about.Since != "" {
-		out = append(out, "What happened at "+p.about.Since+" cannot be seen now; only the present was checked.")
+// clip cuts a text between two words.
+func clip(s string, n int) string {
+	if len(s) <= n {
+		return s
 	}
-	if p.end.HTTP() && p.end.Path == "" && verdict == "no_fault" {
-		out = append(out, "Only the root path of "+p.title()+" was requested; no other path was named.")
+	if i := strings.LastIndexByte(s[:n], ' '); i > 0 {
+		n = i
 	}
-	if !p.end.HTTP() && p.end.Port != 0 && p.has("open") {
-		out = append(out, "Whether "+p.title()+" speaks its own protocol correctly was not tested, only that it accepts connections.")
-	}
-	if p.has("host-only") {
-		out = append(out, "No port of "+p.title()+" was named, so no service on it was tested.")
-	}
-	if p.has("remote") && !p.has("local") && p.has("port") {
-		out = append(out, "Listeners and queues on "+p.end.Host+" cannot be seen from this machine.")
-	}
-	return out
+	return s[:n] + "..."
 }
 
 func unique(list []string) []string {

@@ -5,15 +5,15 @@
 // # Rules are data
 //
 // Everything that a network engineer would argue about stands in the tables of
-// rules.go: which commands can be asked, when each one is (the ladder), which
+// package rules: which commands can be asked, when each one is (the ladder), which
 // hypotheses a symptom starts with, what confirms and what refutes them, and
 // what to do then. The rest of the package is the interpreter:
 //
 //	symptom/     free text in, validated endpoints and kinds of trouble out
 //	read/        outputs of tools in, values out
-//	facts.go     values into facts of a place
-//	behind.go    what an answer names behind itself
-//	board.go     a view worked out into places, facts, refusals and wishes
+//	rules/       the tables
+//	place/       one endpoint: commands, facts, verdicts, sentences
+//	board.go     a view worked out into places, refusals and wishes
 //	verdict.go   facts into states of hypotheses, the next steps of the ladder
 //	turn.go      the next turn; conclude.go: the last one
 //
@@ -39,6 +39,7 @@ import (
 	"fmt"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook/rules"
 )
 
 // Options are what a deployment may say about the brain. The zero value is the
@@ -56,7 +57,7 @@ type Brain struct {
 
 // New returns a brain with the built-in rules.
 func New(o Options) *Brain {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%v %v %v %v %v %v %v", probes, ladder, optional, afterDenial, rules, openings, o))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%v %v %v %v %v %v %v", rules.Probes, rules.Ladder, rules.Optional, rules.AfterDenial, rules.All, rules.Openings, o))
 	return &Brain{opt: o, name: "playbook/" + hex.EncodeToString(sum[:6])}
 }
 

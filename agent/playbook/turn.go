@@ -5,6 +5,8 @@ import (
 	"strings"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook/place"
+	"ghostbot/agent/playbook/rules"
 )
 
 // serves says which kind of hypothesis a reader's facts decide, best first.
@@ -79,18 +81,18 @@ func (b *board) manage(hyps []hypothesis, end bool) *agent.ManageHypotheses {
 
 // update is the state of one hypothesis as the facts have it.
 func (b *board) update(h hypothesis, end bool) agent.HypothesisUpdate {
-	u := agent.HypothesisUpdate{ID: h.id, State: h.state, Evidence: h.p.ids(h.facts)}
+	u := agent.HypothesisUpdate{ID: h.id, State: h.state, Evidence: h.p.IDs(h.facts)}
 	switch {
-	case h.p.aside != "":
-		u.State, u.Why, u.Evidence = agent.Unverifiable, h.p.aside, nil
+	case h.p.Aside != "":
+		u.State, u.Why, u.Evidence = agent.Unverifiable, h.p.Aside, nil
 	case h.state != agent.Active && len(u.Evidence) == 0 && !end:
 		u.State = agent.Active // nothing is claimed without evidence
 	case h.state != agent.Active && len(u.Evidence) == 0:
 		u.State, u.Why = agent.Unverifiable, "nothing was seen that decides it"
 	case h.state == agent.Confirmed:
-		u.Why = h.p.text(h.read.cause) + "."
+		u.Why = h.p.Text(h.read.Cause) + "."
 	case h.state == agent.Refuted:
-		u.Why = "ruled out: " + h.p.why(h.facts) + "."
+		u.Why = "ruled out: " + h.p.Why(h.facts) + "."
 	case b.denials(h.id) >= 3:
 		u.State, u.Why, u.Evidence = agent.Unverifiable, "three commands for it were denied", b.deniedIDs(h.id)
 	case end:
@@ -117,76 +119,10 @@ func (b *board) deniedIDs(id string) []string {
 	return out
 }
 
-// ids are the audit ids of facts, each once, in order of observation. Facts
-// that follow from the symptom alone have none; then everything that was seen
-// at the place stands for them.
-func (p *place) ids(facts []fact) []string {
-	with := shown(facts)
-	if len(with) == 0 {
-		for _, fs := range p.facts {
-			with = append(with, shown(fs)...)
-		}
-	}
-	slices.SortStableFunc(with, func(x, y fact) int {
-		if x.obs != y.obs {
-			return x.obs - y.obs
-		}
-		return strings.Compare(x.id, y.id)
-	})
-	var out []string
-	for _, f := range with {
-		if !slices.Contains(out, f.id) {
-			out = append(out, f.id)
-		}
-	}
-	return out
-}
-
-// shown are the facts that a command's output shows: not those that follow from
-// the symptom, nor those that only say that a command did not run.
-func shown(facts []fact) []fact {
-	var out []fact
-	for _, f := range facts {
-		if f.id != "" && !strings.HasPrefix(f.word, "without-") && !strings.HasPrefix(f.word, "denied-") {
-			out = append(out, f)
-		}
-	}
-	return out
-}
-
-// why says in words which facts decided.
-func (p *place) why(facts []fact) string {
-	var out []string
-	for _, f := range facts {
-		if s, ok := factWords[f.word]; ok && !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	if len(out) == 0 {
-		return "what was seen at " + p.title() + " speaks against it"
-	}
-	return p.title() + " " + strings.Join(out, ", ")
-}
-
-// factWords are facts as parts of a sentence that begins with the place.
-var factWords = map[string]string{
-	"ok": "answers as it should", "connected": "accepts connections", "open": "accepts connections", "answered": "answers", "refused": "refuses connections",
-	"no-listener": "has no listener", "listener": "has a listener", "queue-ok": "has room in its accept queue", "queue-full": "has a full accept queue",
-	"silent": "does not answer connection attempts", "unresolved": "has a name that does not resolve", "error": "answers with an error",
-	"own": "produces the error itself", "gateway": "passes on a failure from behind it", "reset": "resets connections", "empty": "closes without an answer",
-	"no-answer": "accepts and then says nothing", "unreachable": "is unreachable", "ping-ok": "answers ping", "route-local": "is this machine",
-	"no-name": "has a name that its DNS server does not know", "server-fails": "has a DNS server that fails", "server-silent": "has a DNS server that does not answer",
-	"server-refused": "has no DNS server behind its address", "named-there": "has a name that its DNS server resolves", "named-here": "has a name that resolves here",
-	"named-system": "has a name that programs here resolve", "cert-dates-ok": "has a certificate within its validity", "cert-name-ok": "has a certificate for its name",
-	"trusted": "has a certificate that is trusted here", "not-tls": "does not speak TLS", "tls-here": "speaks TLS", "untrusted": "shows a certificate that is not accepted",
-	"counted": "was watched through the kernel's counters", "no-data": "has a name without an address", "no-name-here": "has a name that DNS does not know",
-	"server-unwilling": "has a DNS server that refuses to answer", "behind-failed": "fails because of what is behind it",
-}
-
 // runs picks the commands of the turn: a few steps of the first place that has
 // any, else one optional step.
 func (b *board) runs(hyps []hypothesis, o Options) []agent.RunShell {
-	left := min(perTurn, maxCommands-b.commands)
+	left := min(rules.PerTurn, rules.MaxCommands-b.commands)
 	if b.view.TurnsLeft > 0 && b.view.TurnsLeft <= 2 || b.finish {
 		return nil
 	}
@@ -211,14 +147,14 @@ func (b *board) runs(hyps []hypothesis, o Options) []agent.RunShell {
 
 // inOrder lists the places with those behind before their parents: the end of a
 // chain is where the cause is.
-func (b *board) inOrder() []*place {
-	var out []*place
-	var add func(p *place)
-	add = func(p *place) {
-		if slices.Contains(out, p) || p.aside != "" {
+func (b *board) inOrder() []*place.Place {
+	var out []*place.Place
+	var add func(p *place.Place)
+	add = func(p *place.Place) {
+		if slices.Contains(out, p) || p.Aside != "" {
 			return
 		}
-		for _, c := range p.behind {
+		for _, c := range p.Behind {
 			add(c)
 		}
 		out = append(out, p)
@@ -231,7 +167,7 @@ func (b *board) inOrder() []*place {
 
 // closed reports whether nothing may be asked for a place any more: every
 // hypothesis there was made unverifiable by denials.
-func (b *board) closed(p *place, hyps []hypothesis) bool {
+func (b *board) closed(p *place.Place, hyps []hypothesis) bool {
 	any := false
 	for _, h := range hyps {
 		if h.p == p {
@@ -246,28 +182,21 @@ func (b *board) closed(p *place, hyps []hypothesis) bool {
 
 // run makes the move for one probe and marks it as asked, so that the next pick
 // of the same turn is another one.
-func (b *board) run(p *place, pr probe, hyps []hypothesis) agent.RunShell {
-	cmd, _ := p.command(pr)
-	p.asked[pr.name] = true
+func (b *board) run(p *place.Place, pr rules.Probe, hyps []hypothesis) agent.RunShell {
+	cmd, _ := p.Command(pr)
+	p.Asked[pr.Name] = true
 	b.count[cmd]++
 	id, reason := b.reasoning(p, pr, hyps)
-	return agent.RunShell{Command: cmd, Reasoning: reason, Hypothesis: id, Target: p.target(pr), Effect: pr.effect}
-}
-
-func (p *place) target(pr probe) string {
-	if strings.Contains(pr.args, "{server}") && p.server != nil {
-		return p.server.String()
-	}
-	return p.title()
+	return agent.RunShell{Command: cmd, Reasoning: reason, Hypothesis: id, Target: p.Target(pr), Effect: pr.Effect}
 }
 
 // reasoning is one sentence: what the command shows and which hypotheses it
 // tells apart.
-func (b *board) reasoning(p *place, pr probe, hyps []hypothesis) (id, text string) {
+func (b *board) reasoning(p *place.Place, pr rules.Probe, hyps []hypothesis) (id, text string) {
 	var open, all []string
-	for _, want := range append(slices.Clone(serves[pr.reader]), "") {
+	for _, want := range append(slices.Clone(serves[pr.Reader]), "") {
 		for _, h := range hyps {
-			if h.p != p || want != "" && h.rule.name != want || b.denials(h.id) >= 3 || slices.Contains(all, h.id) {
+			if h.p != p || want != "" && h.rule.Name != want || b.denials(h.id) >= 3 || slices.Contains(all, h.id) {
 				continue
 			}
 			all = append(all, h.id)
@@ -276,7 +205,7 @@ func (b *board) reasoning(p *place, pr probe, hyps []hypothesis) (id, text strin
 			}
 		}
 	}
-	text = "Shows " + p.text(pr.why)
+	text = "Shows " + p.Text(pr.Why)
 	switch {
 	case len(open) > 1:
 		return open[0], text + "; separates " + open[0] + " from " + strings.Join(open[1:min(len(open), 3)], " and ") + "."
@@ -298,11 +227,11 @@ func (b *board) extra(hyps []hypothesis) []agent.RunShell {
 	if b.optional > 0 && !b.person {
 		return nil
 	}
-	for _, s := range optional {
+	for _, s := range rules.Optional {
 		for _, p := range b.inOrder() {
-			ok, _ := p.any(s.when)
-			pr := probeNamed(s.ask)
-			if !ok || p.asked[pr.name] || b.missing[pr.tool] || !b.allowed(p, pr) || b.proposed(pr) {
+			ok, _ := p.Any(s.When)
+			pr := rules.ProbeNamed(s.Ask)
+			if !ok || p.Asked[pr.Name] || b.missing[pr.Tool] || !b.allowed(p, pr) || b.proposed(pr) {
 				continue
 			}
 			r := b.run(p, pr, hyps)
@@ -316,9 +245,9 @@ func (b *board) extra(hyps []hypothesis) []agent.RunShell {
 // proposed reports whether a RISKY probe was already proposed at any place: one
 // of a kind is enough for a case, and after a denial the same at another place
 // is an equivalent command.
-func (b *board) proposed(pr probe) bool {
+func (b *board) proposed(pr rules.Probe) bool {
 	for _, p := range b.places {
-		if p.asked[pr.name] {
+		if p.Asked[pr.Name] {
 			return true
 		}
 	}
@@ -327,7 +256,7 @@ func (b *board) proposed(pr probe) bool {
 
 func isOptional(cmd string) bool {
 	tool, _, _ := strings.Cut(cmd, " ")
-	return slices.ContainsFunc(probes, func(pr probe) bool { return pr.risky && pr.tool == tool })
+	return slices.ContainsFunc(rules.Probes, func(pr rules.Probe) bool { return pr.Risky && pr.Tool == tool })
 }
 
 // words are what the thread reads: what the last turn taught, and what is next.
@@ -348,9 +277,9 @@ func (b *board) words(runs []agent.RunShell) string {
 func (b *board) targets() string {
 	var out []string
 	for _, p := range b.roots() {
-		s := p.title()
-		if p.server != nil && p.end.IsName() {
-			s += " (asking the DNS server " + p.server.String() + ")"
+		s := p.Title()
+		if p.Server != nil && p.End.IsName() {
+			s += " (asking the DNS server " + p.Server.String() + ")"
 		}
 		out = append(out, s)
 	}

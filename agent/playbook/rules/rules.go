@@ -1,17 +1,10 @@
-package playbook
-
-import (
-	"ghostbot/agent/playbook/read"
-	"ghostbot/agent/playbook/symptom"
-)
-
-// The rules are the tables of this file; nothing else knows a tool, a threshold
-// or a cause. How to read them:
+// Package rules has the tables by which the playbook investigates; nothing else
+// knows a tool, a threshold or a cause. How to read them:
 //
 // A place is one endpoint under investigation: what the symptom names, and what
 // an answer of such an endpoint names as the thing behind it. Everything known
 // about a place is a set of words, its facts. Facts come from the shape of the
-// place (static words below) and from what commands printed (facts.go).
+// place (the words below) and from what commands printed (package place).
 //
 // A condition is a line of facts that must all hold; !word must not hold. A
 // list of conditions holds when one of them does.
@@ -34,18 +27,21 @@ import (
 // For every place, the steps are gone through from the top; those whose
 // condition holds and whose command was not run are proposed. Cheap local reads
 // stand first, what leaves traces elsewhere last.
+package rules
 
-// probe is one command that can be asked about a place.
-type probe struct {
-	name    string
-	repeat  int // this is the n-th time that the same command is run
-	tool    string
-	args    string // words; {...} are filled from the place
-	reader  string // which function of facts.go reads the output
-	instead string // what to ask when the tool is missing, unsuitable or refused
-	why     string // what the answer decides
-	effect  string
-	risky   bool
+import "ghostbot/agent/playbook/symptom"
+
+// Probe is one command that can be asked about a place.
+type Probe struct {
+	Name    string
+	Repeat  int // this is the n-th time that the same command is run
+	Tool    string
+	Args    string // words; {...} are filled from the place
+	Reader  string // which function of package place reads the output
+	Instead string // what to ask when the tool is missing, unsuitable or refused
+	Why     string // what the answer decides
+	Effect  string
+	Risky   bool
 }
 
 const (
@@ -56,57 +52,59 @@ const (
 	oneQuery    = "sends one DNS query"
 )
 
-var probes = []probe{
-	{name: "ask-server", tool: "dig", args: "+tries=1 +time=2 -p {sport} @{server} {name}", reader: "dig", instead: "ask-server-host", why: "what the DNS server itself answers for the name", effect: oneQuery},
-	{name: "ask-server-host", tool: "host", args: "-W 2 -p {sport} {name} {server}", reader: "lookup", instead: "ask-server-nslookup", why: "what the DNS server itself answers for the name", effect: oneQuery},
-	{name: "ask-server-nslookup", tool: "nslookup", args: "-timeout=2 -retry=0 -port={sport} {name} {server}", reader: "lookup", why: "what the DNS server itself answers for the name", effect: oneQuery},
-	{name: "ask-server-6", tool: "dig", args: "+tries=1 +time=2 -p {sport} @{server} {name} AAAA", reader: "dig", why: "whether the name has only an IPv6 address", effect: oneQuery},
-	{name: "ask-zone", tool: "dig", args: "+tries=1 +time=2 -p {sport} @{server} {parent} SOA", reader: "zone", why: "whether the server knows the zone above the name or fails for everything", effect: oneQuery},
-	{name: "dns-listener", tool: "ss", args: "-lun sport = :{sport}", reader: "dnssocket", instead: "dns-listener-netstat", why: "whether a DNS server listens there at all", effect: readsTables},
-	{name: "dns-listener-netstat", tool: "netstat", args: "-lun", reader: "dnssocket", why: "whether a DNS server listens there at all", effect: readsTables},
-	{name: "resolve", tool: "dig", args: "+tries=1 +time=2 {name}", reader: "dighere", instead: "resolve-host", why: "what this machine's DNS server answers for the name", effect: oneQuery},
-	{name: "resolve-host", tool: "host", args: "-W 2 {name}", reader: "lookuphere", instead: "resolve-nslookup", why: "what this machine's DNS server answers for the name", effect: oneQuery},
-	{name: "resolve-nslookup", tool: "nslookup", args: "-timeout=2 -retry=0 {name}", reader: "lookuphere", instead: "system", why: "what this machine's DNS server answers for the name", effect: oneQuery},
-	{name: "resolve-6", tool: "dig", args: "+tries=1 +time=2 {name} AAAA", reader: "dighere", why: "whether the name has only an IPv6 address", effect: oneQuery},
-	{name: "system", tool: "getent", args: "ahosts {name}", reader: "getent", why: "what programs on this machine get for the name, files and DNS together", effect: "looks the name up as a program would"},
+// Probes are all commands. No other is ever proposed.
+var Probes = []Probe{
+	{Name: "ask-server", Tool: "dig", Args: "+tries=1 +time=2 -p {sport} @{server} {name}", Reader: "dig", Instead: "ask-server-host", Why: "what the DNS server itself answers for the name", Effect: oneQuery},
+	{Name: "ask-server-host", Tool: "host", Args: "-W 2 -p {sport} {name} {server}", Reader: "lookup", Instead: "ask-server-nslookup", Why: "what the DNS server itself answers for the name", Effect: oneQuery},
+	{Name: "ask-server-nslookup", Tool: "nslookup", Args: "-timeout=2 -retry=0 -port={sport} {name} {server}", Reader: "lookup", Why: "what the DNS server itself answers for the name", Effect: oneQuery},
+	{Name: "ask-server-6", Tool: "dig", Args: "+tries=1 +time=2 -p {sport} @{server} {name} AAAA", Reader: "dig", Why: "whether the name has only an IPv6 address", Effect: oneQuery},
+	{Name: "ask-zone", Tool: "dig", Args: "+tries=1 +time=2 -p {sport} @{server} {parent} SOA", Reader: "zone", Why: "whether the server knows the zone above the name or fails for everything", Effect: oneQuery},
+	{Name: "dns-listener", Tool: "ss", Args: "-lun sport = :{sport}", Reader: "dnssocket", Instead: "dns-listener-netstat", Why: "whether a DNS server listens there at all", Effect: readsTables},
+	{Name: "dns-listener-netstat", Tool: "netstat", Args: "-lun", Reader: "dnssocket", Why: "whether a DNS server listens there at all", Effect: readsTables},
+	{Name: "resolve", Tool: "dig", Args: "+tries=1 +time=2 {name}", Reader: "dighere", Instead: "resolve-host", Why: "what this machine's DNS server answers for the name", Effect: oneQuery},
+	{Name: "resolve-host", Tool: "host", Args: "-W 2 {name}", Reader: "lookuphere", Instead: "resolve-nslookup", Why: "what this machine's DNS server answers for the name", Effect: oneQuery},
+	{Name: "resolve-nslookup", Tool: "nslookup", Args: "-timeout=2 -retry=0 {name}", Reader: "lookuphere", Instead: "system", Why: "what this machine's DNS server answers for the name", Effect: oneQuery},
+	{Name: "resolve-6", Tool: "dig", Args: "+tries=1 +time=2 {name} AAAA", Reader: "dighere", Why: "whether the name has only an IPv6 address", Effect: oneQuery},
+	{Name: "system", Tool: "getent", Args: "ahosts {name}", Reader: "getent", Why: "what programs on this machine get for the name, files and DNS together", Effect: "looks the name up as a program would"},
 
-	{name: "route", tool: "ip", args: "route get {ip}", reader: "route", why: "whether the address is on this machine, and which way packets take", effect: "reads the routing table"},
-	{name: "listeners", tool: "ss", args: "-ltn sport = :{port}", reader: "listeners", instead: "listeners-netstat", why: "whether something listens there and how full its accept queue is", effect: readsTables},
-	{name: "listeners-netstat", tool: "netstat", args: "-ltn", reader: "listeners", why: "whether something listens there and whether connections wait", effect: readsTables},
-	{name: "fetch", tool: "curl", args: fetchArgs, reader: "fetch", instead: "connect", why: "how far a request gets: name, connection, TLS, answer", effect: oneRequest},
-	{name: "fetch-there", tool: "curl", args: "--resolve {resolved} " + fetchArgs, reader: "fetch", why: "whether the service works at the address that the DNS server gives", effect: oneRequest},
-	{name: "connect", tool: "nc", args: "-z -v -w 3 {dest} {port}", reader: "connect", instead: "connect-curl", why: "whether the connection is refused, accepted or ignored", effect: oneTry},
-	{name: "connect-curl", tool: "curl", args: "-sS -i -g --connect-timeout 4 --max-time 5 -w {writeout} {tcpurl}", reader: "tryconnect", instead: "connect-openssl", why: "whether the connection is refused, accepted or ignored", effect: oneTry},
-	{name: "connect-openssl", tool: "openssl", args: "s_client -connect {hostport}", reader: "tryopenssl", why: "whether the connection is refused, accepted or ignored", effect: oneTry},
-	{name: "counters", tool: "nstat", args: "-azs TcpExtListenOverflows TcpExtListenDrops", reader: "counters", why: "whether the kernel drops connections because an accept queue is full", effect: "reads kernel counters"},
-	{name: "certificate", tool: "openssl", args: "s_client -connect {hostport} {sni}", reader: "certificate", why: "which certificate the server shows and until when it is valid", effect: "opens one TLS connection and closes it"},
-	{name: "fetch-anyway", tool: "curl", args: "-k " + fetchArgs, reader: "anyway", why: "whether the service behind the certificate works", effect: oneRequest + "; does not check the certificate"},
-	{name: "listeners-2", repeat: 2, tool: "ss", args: "-ltn sport = :{port}", reader: "listeners", why: "whether the accept queue stays full", effect: readsTables},
-	{name: "counters-2", repeat: 2, tool: "nstat", args: "-azs TcpExtListenOverflows TcpExtListenDrops", reader: "counters", why: "whether the drops grow with the attempts made here", effect: "reads kernel counters"},
-	{name: "fetch-2", repeat: 2, tool: "curl", args: fetchArgs, reader: "fetch", why: "whether the first answer was typical", effect: oneRequest},
-	{name: "fetch-3", repeat: 3, tool: "curl", args: fetchArgs, reader: "fetch", why: "whether the answer is always the same", effect: oneRequest},
-	{name: "fetch-4", repeat: 4, tool: "curl", args: fetchArgs, reader: "fetch", why: "whether a fault shows only now and then", effect: oneRequest},
-	{name: "fetch-5", repeat: 5, tool: "curl", args: fetchArgs, reader: "fetch", why: "whether a fault shows only now and then", effect: oneRequest},
-	{name: "connect-2", repeat: 2, tool: "nc", args: "-z -v -w 3 {dest} {port}", reader: "connect", why: "whether the first connection was typical", effect: oneTry},
-	{name: "ping", tool: "ping", args: "-c 5 -W 2 {host}", reader: "ping", why: "whether the host itself answers, and how regularly", effect: "sends five echo requests"},
-	{name: "big-ping", tool: "ping", args: "-c 3 -W 2 -M do -s 1472 {host}", reader: "bigping", why: "whether full-sized packets pass", effect: "sends three large echo requests"},
-	{name: "trace", tool: "traceroute", args: "-n -m 12 -w 1 -q 1 {host}", reader: "trace", instead: "tracepath", why: "how far packets get", effect: "sends a dozen probe packets"},
-	{name: "tracepath", tool: "tracepath", args: "-n -m 12 {host}", reader: "trace", why: "how far packets get", effect: "sends a dozen probe packets"},
-	{name: "neighbour", tool: "ip", args: "neigh show {next}", reader: "neighbour", why: "whether the next machine on the link answers at all", effect: "reads the neighbour table"},
-	{name: "waiting-for", tool: "ss", args: "-tn state syn-sent", reader: "waiting", why: "whether the program waits for a connection of its own to something that does not answer", effect: readsTables},
-	{name: "syn-sent", tool: "ss", args: "-tn state syn-sent dport = :{port}", reader: "synsent", why: "whether connection attempts hang on this machine", effect: readsTables},
+	{Name: "route", Tool: "ip", Args: "route get {ip}", Reader: "route", Why: "whether the address is on this machine, and which way packets take", Effect: "reads the routing table"},
+	{Name: "listeners", Tool: "ss", Args: "-ltn sport = :{port}", Reader: "listeners", Instead: "listeners-netstat", Why: "whether something listens there and how full its accept queue is", Effect: readsTables},
+	{Name: "listeners-netstat", Tool: "netstat", Args: "-ltn", Reader: "listeners", Why: "whether something listens there and whether connections wait", Effect: readsTables},
+	{Name: "fetch", Tool: "curl", Args: fetchArgs, Reader: "fetch", Instead: "connect", Why: "how far a request gets: name, connection, TLS, answer", Effect: oneRequest},
+	{Name: "fetch-there", Tool: "curl", Args: "--resolve {resolved} " + fetchArgs, Reader: "fetch", Why: "whether the service works at the address that the DNS server gives", Effect: oneRequest},
+	{Name: "connect", Tool: "nc", Args: "-z -v -w 3 {dest} {port}", Reader: "connect", Instead: "connect-curl", Why: "whether the connection is refused, accepted or ignored", Effect: oneTry},
+	{Name: "connect-curl", Tool: "curl", Args: "-sS -i -g --connect-timeout 4 --max-time 5 -w {writeout} {tcpurl}", Reader: "tryconnect", Instead: "connect-openssl", Why: "whether the connection is refused, accepted or ignored", Effect: oneTry},
+	{Name: "connect-openssl", Tool: "openssl", Args: "s_client -connect {hostport}", Reader: "tryopenssl", Why: "whether the connection is refused, accepted or ignored", Effect: oneTry},
+	{Name: "counters", Tool: "nstat", Args: "-azs TcpExtListenOverflows TcpExtListenDrops", Reader: "counters", Why: "whether the kernel drops connections because an accept queue is full", Effect: "reads kernel counters"},
+	{Name: "certificate", Tool: "openssl", Args: "s_client -connect {hostport} {sni}", Reader: "certificate", Why: "which certificate the server shows and until when it is valid", Effect: "opens one TLS connection and closes it"},
+	{Name: "fetch-anyway", Tool: "curl", Args: "-k " + fetchArgs, Reader: "anyway", Why: "whether the service behind the certificate works", Effect: oneRequest + "; does not check the certificate"},
+	{Name: "listeners-2", Repeat: 2, Tool: "ss", Args: "-ltn sport = :{port}", Reader: "listeners", Why: "whether the accept queue stays full", Effect: readsTables},
+	{Name: "counters-2", Repeat: 2, Tool: "nstat", Args: "-azs TcpExtListenOverflows TcpExtListenDrops", Reader: "counters", Why: "whether the drops grow with the attempts made here", Effect: "reads kernel counters"},
+	{Name: "fetch-2", Repeat: 2, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether the first answer was typical", Effect: oneRequest},
+	{Name: "fetch-3", Repeat: 3, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether the answer is always the same", Effect: oneRequest},
+	{Name: "fetch-4", Repeat: 4, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether a fault shows only now and then", Effect: oneRequest},
+	{Name: "fetch-5", Repeat: 5, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether a fault shows only now and then", Effect: oneRequest},
+	{Name: "connect-2", Repeat: 2, Tool: "nc", Args: "-z -v -w 3 {dest} {port}", Reader: "connect", Why: "whether the first connection was typical", Effect: oneTry},
+	{Name: "ping", Tool: "ping", Args: "-c 5 -W 2 {host}", Reader: "ping", Why: "whether the host itself answers, and how regularly", Effect: "sends five echo requests"},
+	{Name: "big-ping", Tool: "ping", Args: "-c 3 -W 2 -M do -s 1472 {host}", Reader: "bigping", Why: "whether full-sized packets pass", Effect: "sends three large echo requests"},
+	{Name: "trace", Tool: "traceroute", Args: "-n -m 12 -w 1 -q 1 {host}", Reader: "trace", Instead: "tracepath", Why: "how far packets get", Effect: "sends a dozen probe packets"},
+	{Name: "tracepath", Tool: "tracepath", Args: "-n -m 12 {host}", Reader: "trace", Why: "how far packets get", Effect: "sends a dozen probe packets"},
+	{Name: "neighbour", Tool: "ip", Args: "neigh show {next}", Reader: "neighbour", Why: "whether the next machine on the link answers at all", Effect: "reads the neighbour table"},
+	{Name: "waiting-for", Tool: "ss", Args: "-tn state syn-sent", Reader: "waiting", Why: "whether the program waits for a connection of its own to something that does not answer", Effect: readsTables},
+	{Name: "syn-sent", Tool: "ss", Args: "-tn state syn-sent dport = :{port}", Reader: "synsent", Why: "whether connection attempts hang on this machine", Effect: readsTables},
 
-	{name: "capture", tool: "timeout", args: "10 tcpdump -i {dev} -c 20 -nn tcp port {port}", reader: "capture", instead: "syn-sent", why: "the refusal on the wire, if a client asks in the next ten seconds", effect: "records packet headers of this port for at most 10 s or 20 packets; needs capture rights", risky: true},
-	{name: "journal", tool: "journalctl", args: "--no-pager -n 50 {since} -g {portword}", reader: "journal", why: "what the system's log says about the service that should listen there", effect: "reads the system journal, at most 50 lines that name the port", risky: true},
+	{Name: "capture", Tool: "timeout", Args: "10 tcpdump -i {dev} -c 20 -nn tcp port {port}", Reader: "capture", Instead: "syn-sent", Why: "the refusal on the wire, if a client asks in the next ten seconds", Effect: "records packet headers of this port for at most 10 s or 20 packets; needs capture rights", Risky: true},
+	{Name: "journal", Tool: "journalctl", Args: "--no-pager -n 50 {since} -g {portword}", Reader: "journal", Why: "what the system's log says about the service that should listen there", Effect: "reads the system journal, at most 50 lines that name the port", Risky: true},
 }
 
-// step proposes a probe where one of its conditions holds.
-type step struct {
-	ask  string
-	when []string
+// Step proposes a probe where one of its conditions holds.
+type Step struct {
+	Ask  string
+	When []string
 }
 
-var ladder = []step{
+// Ladder is gone through from the top for every place.
+var Ladder = []Step{
 	{"ask-server", []string{"named server"}},
 	{"resolve", []string{"named about-name !server", "bare !server", "unresolved", "slow-dns"}},
 	{"route", []string{"ip !loopback port", "ip !loopback host-only"}},
@@ -136,37 +134,37 @@ var ladder = []step{
 	{"connect-2", []string{"port !web open"}},
 }
 
-// optional are RISKY commands that confirm a cause which is already known: the
+// Optional are RISKY commands that confirm a cause which is already known: the
 // report stands without them, and a denial is a gap and nothing more. They are
 // proposed after everything else, for the place where the cause is, and only
 // when the fault was found behind another place, where a wrong target would
 // send people to the wrong team.
-var optional = []step{
+var Optional = []Step{
 	{"capture", []string{"behind port refused decided"}},
 	{"journal", []string{"behind local port refused decided person-there"}},
 }
 
-// afterDenial is the SAFE step that takes the place of a refused one.
-var afterDenial = []step{
+// AfterDenial is the SAFE step that takes the place of a refused one.
+var AfterDenial = []Step{
 	{"syn-sent", []string{"denied-capture"}},
 }
 
-// reading says what a confirmed hypothesis means. Sure is how far the facts
+// Reading says what a confirmed hypothesis means. Sure is how far the facts
 // carry: high, medium, or low, which is not enough for a root cause.
-type reading struct {
-	when  string
-	cause string
-	sure  string
-	do    []string // actions: what, how to undo, how to verify
+type Reading struct {
+	When  string
+	Cause string
+	Sure  string
+	Do    []string // actions: what, how to undo, how to verify
 }
 
-// rule is one kind of explanation.
-type rule struct {
-	name    string
-	says    string // the hypothesis
-	family  string // of several confirmed rules of one family only the first is a cause
-	confirm []reading
-	refute  []string
+// Rule is one kind of explanation.
+type Rule struct {
+	Name    string
+	Says    string // the hypothesis
+	Family  string // of several confirmed rules of one family only the first is a cause
+	Confirm []Reading
+	Refute  []string
 }
 
 const (
@@ -188,29 +186,30 @@ const (
 	full       = "The accept queue of {t} is full ({queue}): the program behind it does not accept connections fast enough, so new ones are dropped and time out"
 )
 
-var rules = []rule{
+// All are the kinds of explanation. Of one family the first that holds counts.
+var All = []Rule{
 	{
-		name: "dependency", says: "{t} works itself, but something behind it fails",
-		confirm: []reading{
+		Name: "dependency", Says: "{t} works itself, but something behind it fails",
+		Confirm: []Reading{
 			{"error behind-failed", "{behind}, so {t} answers {code}", "high", nil},
 			{"error named-behind behind-unclear", "{t} answers {code} and blames {child}, which could not be judged from this machine", "medium", []string{"Look at {child} from the machine that runs {t}. " + verifyIt}},
 			{"error named-behind behind-done", "{t} answers {code} and blames {child}, which accepts and answers from here: what {t} asks of it, or its time limit, is at fault", "medium", []string{"Compare the address, protocol and time limit that {t} uses for {child} with what answers from here; change it back if it was changed{since}. " + verifyIt}},
 			{"error gateway !named-behind", "{t} passes on a failure of a server behind it (it answers {code}{by}) and does not say which one", "medium", []string{"Read the error log of {t} for the upstream it could not use, and look at that one next (name it in the thread to go on). " + verifyIt}},
 			{"redirect behind-failed", "{behind}, and {t} sends every client there ({code})", "high", nil},
 		},
-		refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset", "empty", "no-answer", "error own", "not-http", "open !web"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset", "empty", "no-answer", "error own", "not-http", "open !web"},
 	},
 	{
-		name: "application", says: "{t} itself produces the error",
-		confirm: []reading{
+		Name: "application", Says: "{t} itself produces the error",
+		Confirm: []Reading{
 			{"error own", "{t} is reachable and answers {code} by itself{body}", "medium", []string{"Read the log of the program behind {t} for this request; if it began{since}, go back to the version before. " + verifyIt}},
 			{"client-error asked-code", "{t} is reachable and answers {code} to this request by itself", "medium", []string{"Check path, credentials and routing of the request at {t}. " + verifyIt}},
 		},
-		refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "behind-failed", "error gateway", "reset", "empty", "no-answer", "not-tls", "not-http", "open !web"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "behind-failed", "error gateway", "reset", "empty", "no-answer", "not-tls", "not-http", "open !web"},
 	},
 	{
-		name: "refused", says: "Nothing accepts connections on {t}: they are refused at once",
-		confirm: []reading{
+		Name: "refused", Says: "Nothing accepts connections on {t}: they are refused at once",
+		Confirm: []Reading{
 			{"refused elsewhere", "The service on port {port} listens only on {elsewhere}, not on {t}, so connections to {t} are refused", "high", []string{"Let the service listen on {host} as well (undo: restore its listen address), or point clients to {elsewhere}. Verify: `ss -ltn sport = :{port}` shows the address and {check} succeeds."}},
 			{"refused no-listener", "Nothing listens on {t}: connections are refused", "high", []string{startIt, whyDown}},
 			{"refused listener", "{t} has a listener, yet connections are refused: a filter on the way answers with a reset, or the listener comes and goes", "medium", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the rejecting one (undo: add it again). " + verifyIt}},
@@ -219,11 +218,11 @@ var rules = []rule{
 			{"unconnected no-listener", "Nothing listens on {t}: connections fail at once", "high", []string{startIt, whyDown}},
 			{"local no-listener without-fetch", "Nothing listens on {t}", "medium", []string{startIt, whyDown}},
 		},
-		refute: []string{"connected", "silent", "unresolved", "no-name", "server-fails", "unreachable", "prohibited"},
+		Refute: []string{"connected", "silent", "unresolved", "no-name", "server-fails", "unreachable", "prohibited"},
 	},
 	{
-		name: "filtered", says: "Packets to {t} are dropped or rejected by a filter on the way",
-		confirm: []reading{
+		Name: "filtered", Says: "Packets to {t} are dropped or rejected by a filter on the way",
+		Confirm: []Reading{
 			{"prohibited", "A filter rejects connections to {t}: it is reported as administratively prohibited", "high", []string{"Find the rejecting rule (the sender of the ICMP message has it) and allow port {port} for the clients (undo: remove the rule). " + verifyIt}},
 			{"silent listener queue-ok !overflow-rising", "{t} has a listener with room in its queue, yet connection attempts get no answer: packets to port {port} are dropped by a filter on this machine", "high", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the dropping one (undo: add it again). " + verifyIt}},
 			{"silent local no-listener", "Connection attempts to {t} get no answer although a closed port would refuse them: a filter on this machine drops them; besides, nothing listens there", "medium", []string{startIt, "Remove the dropping filter rule for port {port} (undo: add it again). " + verifyIt}},
@@ -232,32 +231,32 @@ var rules = []rule{
 			{"silent ping-ok", "{host} answers ping, but connection attempts to port {port} get no answer: a filter drops them on the way or on the host", "medium", []string{"Check the filters between here and {host} for port {port} and allow it (undo: remove the rule). " + verifyIt}},
 			{"stalled big-lost", "Small packets reach {host}, full-sized ones do not and nobody says so: a path MTU black hole", "high", []string{"Allow ICMP fragmentation-needed on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt}},
 		},
-		refute: []string{"connected !big-lost", "refused", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
+		Refute: []string{"connected !big-lost", "refused", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
 	},
 	{
-		name: "overload", says: "{t} is overloaded: its accept queue is full",
-		confirm: []reading{
+		Name: "overload", Says: "{t} is overloaded: its accept queue is full",
+		Confirm: []Reading{
 			{"queue-full silent", full, "high", []string{unstick, grow}},
 			{"queue-full !answered", full, "high", []string{unstick, grow}},
 			{"queue-full", full, "medium", []string{unstick, grow}},
 			{"overflow-rising silent", "The accept queue of {t} overflows in bursts: the kernel's overflow counter grew while connections to it timed out", "medium", []string{"Raise the backlog of {t} or add instances (undo: restore). Verify: `nstat -azs TcpExtListenOverflows` stands still."}},
 		},
-		refute: []string{"no-listener", "queue-ok connected", "queue-ok refused", "queue-ok silent counted !overflow-rising", "remote connected !no-answer", "refused", "unresolved", "no-name", "server-fails", "unreachable", "steady"},
+		Refute: []string{"no-listener", "queue-ok connected", "queue-ok refused", "queue-ok silent counted !overflow-rising", "remote connected !no-answer", "refused", "unresolved", "no-name", "server-fails", "unreachable", "steady"},
 	},
 	{
-		name: "hang", says: "{t} accepts connections, but the program behind it does not answer",
-		confirm: []reading{
+		Name: "hang", Says: "{t} accepts connections, but the program behind it does not answer",
+		Confirm: []Reading{
 			{"no-answer queue-waiting", "The program behind {t} does not take its connections: they are established and wait in its queue ({queue}) without an answer", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."}},
 			{"no-answer guessed !about-silent !about-slow root", "{t} accepts connections and says nothing to a web request within {limit}: it hangs, or it does not speak HTTP", "low", []string{"Say in the thread which protocol {t} speaks. " + verifyIt}},
 			{"no-answer waits-for", hangs, "high", []string{"While it hung, something on this machine waited in vain for a connection to {waits}: if that is what {t} depends on, name it in the thread and it is looked at next. " + verifyIt, unhang}},
 			{"no-answer", hangs, "high", []string{unhang}},
 			{"stalled", "{t} begins an answer and does not finish it within {limit}", "medium", []string{"Look at what the program on {t} waits for in the middle of an answer. " + verifyIt}},
 		},
-		refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled"},
 	},
 	{
-		name: "path", says: "{host} cannot be reached: no route, host down, or loss on the way",
-		confirm: []reading{
+		Name: "path", Says: "{host} cannot be reached: no route, host down, or loss on the way",
+		Confirm: []Reading{
 			{"no-route", "This machine has no route to {host}", "high", []string{"Add or repair the route to {host} (undo: remove it). Verify: `ip route get {ip}` names a device."}},
 			{"path-loop ttl-exceeded", circle, "high", []string{circleDo}},
 			{"path-loop", circle, "high", []string{circleDo}},
@@ -269,41 +268,41 @@ var rules = []rule{
 			{"silent ping-lost", "{host} does not answer at all, neither ping nor port {port}: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
 			{"host-only ping-lost", "{host} does not answer ping: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
 		},
-		refute: []string{"connected", "refused", "ping-ok !unreachable", "route-local", "unresolved", "no-name", "server-fails"},
+		Refute: []string{"connected", "refused", "ping-ok !unreachable", "route-local", "unresolved", "no-name", "server-fails"},
 	},
 	{
-		name: "reset", says: "Connections to {t} are accepted and then broken off",
-		confirm: []reading{
+		Name: "reset", Says: "Connections to {t} are accepted and then broken off",
+		Confirm: []Reading{
 			{"reset !tls-here", "{t} accepts the connection and then resets it instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule). " + verifyIt}},
 			{"empty !tls-here", "{t} accepts the connection and closes it without an answer", "high", []string{"Read the log of the program behind {t}: it gives up before it answers (crash, limit, wrong protocol). " + verifyIt}},
 			{"cut", "{t} breaks off in the middle of its answer ({detail})", "high", []string{"Read the log of the program behind {t}: it ends the answer early (crash, time limit, a proxy's buffer). " + verifyIt}},
 		},
-		refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "no-answer", "error", "queue-full", "not-tls", "tls-here", "open !web"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "no-answer", "error", "queue-full", "not-tls", "tls-here", "open !web"},
 	},
 	{
-		name: "protocol", says: "{t} speaks another protocol than its clients",
-		confirm: []reading{
+		Name: "protocol", Says: "{t} speaks another protocol than its clients",
+		Confirm: []Reading{
 			{"not-tls", "Clients speak TLS to {t}, but it does not: it answers in plain text", "high", []string{"Switch TLS on at {t}, or use http:// (undo: restore the setting). " + verifyIt}},
 			{"plain !guessed tls-here", "{t} speaks TLS, but it is asked in plain HTTP", "high", []string{"Use https:// for {t}, or switch TLS off there (undo: restore the setting). Verify: `openssl s_client -connect {t}` shows a certificate and clients succeed."}},
 			{"alert", "{t} refuses the TLS handshake ({detail}): protocol version, cipher, server name or client certificate do not fit", "medium", []string{"Compare the TLS versions, names and client certificates that {t} accepts with what clients use. " + verifyIt}},
 			{"not-http !guessed", "{t} answers, but not in HTTP", "medium", []string{"Check which service owns port {port}. " + verifyIt}},
 		},
-		refute: []string{"steady", "answered !needs-tls", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset tls-not-here", "empty tls-not-here", "untrusted"},
+		Refute: []string{"steady", "answered !needs-tls", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset tls-not-here", "empty tls-not-here", "untrusted"},
 	},
 	{
-		name: "slow", says: "{t} works, but one phase of every request is slow",
-		confirm: []reading{
+		Name: "slow", Says: "{t} works, but one phase of every request is slow",
+		Confirm: []Reading{
 			{"slow-dns", "Resolving the name of {t} takes {dns}; everything after it is quick", "high", []string{"Look at the DNS servers this machine asks (`dig {name}` shows which one and how long): a dead first server is the usual reason. Verify: the dns figure of {check} is small."}},
 			{"slow-connect", "Opening a connection to {t} takes {connect}: distance, loss or a busy listener", "medium", []string{"Measure the path (`mtr --report {host}`) and the listener's queue. Verify: the connect figure of {check} is small."}},
 			{"slow-tls", "The TLS handshake with {t} takes {tls}; the connection itself is quick", "high", []string{"Look at CPU and certificate checks (revocation, client certificates) of the server at {t}. Verify: the tls figure of {check} is small."}},
 			{"slow-first", "{t} is reached quickly, but its program needs {first} before the first byte of the answer: the time is spent in the program or behind it, not in the network", "high", []string{"Profile the program behind {t} and what it waits for{since}. Verify: the first figure of {check} is small."}},
 			{"slow-body", "{t} starts to answer quickly, but the answer takes {rest} to arrive", "medium", []string{"Look at size and source of the answer, and at loss on the path (`nstat -azs TcpRetransSegs`). Verify: the total figure of {check} is small."}},
 		},
-		refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset", "empty", "no-answer", "error !slow", "untrusted", "not-tls"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset", "empty", "no-answer", "error !slow", "untrusted", "not-tls"},
 	},
 	{
-		name: "no-record", says: "The DNS server answers, but has no address for {name}", family: "name",
-		confirm: []reading{
+		Name: "no-record", Says: "The DNS server answers, but has no address for {name}", Family: "name",
+		Confirm: []Reading{
 			{"no-name zone-there", noName, "high", []string{noNameDo}},
 			{"no-name zone-missing", noName, "high", []string{noNameDo}},
 			{"no-name", noName, "high", []string{noNameDo}},
@@ -312,11 +311,11 @@ var rules = []rule{
 			{"no-name-here !named-system", "This machine's DNS server says that {name} does not exist (NXDOMAIN{zone})", "high", []string{"Add the record for {name} where its zone is kept (undo: remove it), or correct the name that clients use. Verify: `dig {name}` returns an address."}},
 			{"no-data-here !named-system !named-here", "{name} exists in DNS but has no address", "high", []string{"Add the address record for {name} (undo: remove it). Verify: `dig {name}` returns an address."}},
 		},
-		refute: []string{"named-there", "named-here !no-data", "named-system", "server-fails", "server-silent", "server-refused", "server-unwilling", "fails-here", "silent-here", "answered", "connected"},
+		Refute: []string{"named-there", "named-here !no-data", "named-system", "server-fails", "server-silent", "server-refused", "server-unwilling", "fails-here", "silent-here", "answered", "connected"},
 	},
 	{
-		name: "dns-server", says: "The DNS server itself fails for {name}", family: "name",
-		confirm: []reading{
+		Name: "dns-server", Says: "The DNS server itself fails for {name}", Family: "name",
+		Confirm: []Reading{
 			{"server-refused", "No DNS server answers on {srv}: queries are refused, so {name} does not resolve", "high", []string{"Start the DNS server that should listen on {srv} (undo: stop it). Verify: `dig -p {sport} @{server} {name}` returns an address."}},
 			{"server-silent server-listens", "The DNS server on {srv} has a socket but does not answer queries for {name}: it hangs, or its answers are dropped", "high", []string{"Look at what the DNS server on {srv} waits for (its forwarders, its log) and restart it if it is stuck. Verify: `dig -p {sport} @{server} {name}` returns an address."}},
 			{"server-silent", "The DNS server {srv} does not answer queries (time-out), so {name} does not resolve", "high", []string{"Check that the DNS server on {srv} runs and that port {sport} is not filtered. Verify: `dig -p {sport} @{server} {name}` returns an address."}},
@@ -327,86 +326,107 @@ var rules = []rule{
 			{"fails-here", "This machine's DNS server cannot resolve {name} ({status})", "medium", []string{"Look at the server that `dig {name}` names: its forwarders and its log. Verify: `dig {name}` returns an address."}},
 			{"silent-here", "This machine's DNS servers do not answer, so {name} does not resolve", "high", []string{"Check the servers in /etc/resolv.conf: are they up and reachable on port 53? Verify: `dig {name}` returns an address."}},
 		},
-		refute: []string{"named-there", "named-here", "named-system", "no-name", "no-data", "no-name-here", "no-data-here", "answered", "connected"},
+		Refute: []string{"named-there", "named-here", "named-system", "no-name", "no-data", "no-name-here", "no-data-here", "answered", "connected"},
 	},
 	{
-		name: "resolver", says: "This machine looks {name} up in another place than the one that knows it", family: "name",
-		confirm: []reading{
+		Name: "resolver", Says: "This machine looks {name} up in another place than the one that knows it", Family: "name",
+		Confirm: []Reading{
 			{"named-here unnamed-system", "DNS has an address for {name}, but programs on this machine do not get one: its name service order or hosts file stands in the way", "medium", []string{"Compare /etc/nsswitch.conf and /etc/hosts with a healthy machine. Verify: `getent ahosts {name}` returns an address."}},
 			{"unresolved named-here", "DNS has an address for {name}, but curl on this machine does not get one", "medium", []string{"Compare /etc/nsswitch.conf, /etc/hosts and /etc/resolv.conf with a healthy machine. Verify: `getent ahosts {name}` returns an address."}},
 		},
-		refute: []string{"named-there", "named-system", "answered", "connected", "no-name", "no-data", "server-fails", "server-silent", "server-refused", "server-unwilling", "no-name-here", "no-data-here", "fails-here", "silent-here"},
+		Refute: []string{"named-there", "named-system", "answered", "connected", "no-name", "no-data", "server-fails", "server-silent", "server-refused", "server-unwilling", "no-name-here", "no-data-here", "fails-here", "silent-here"},
 	},
 	{
-		name: "expired", says: "The certificate of {t} is outside its validity", family: "certificate",
-		confirm: []reading{
+		Name: "expired", Says: "The certificate of {t} is outside its validity", Family: "certificate",
+		Confirm: []Reading{
 			{"cert-expired", "The certificate of {t} expired on {notafter}, so clients refuse the connection", "high", []string{"Install a renewed certificate on {t} and reload the server (undo: put the old one back). Verify: `openssl s_client -connect {t}` shows a notAfter in the future and {check} succeeds.", "Watch the expiry date and renew automatically, so that it does not come back."}},
 			{"cert-early", "The certificate of {t} is not valid before {notbefore}: it was installed too early, or a clock is wrong", "high", []string{"Compare the clocks; if they are right put the previous certificate back (undo: install this one again on {notbefore}). " + verifyIt}},
 		},
-		refute: []string{"cert-dates-ok", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "not-tls", "trusted"},
+		Refute: []string{"cert-dates-ok", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "not-tls", "trusted"},
 	},
 	{
-		name: "wrong-name", says: "The certificate of {t} is for another name", family: "certificate",
-		confirm: []reading{
+		Name: "wrong-name", Says: "The certificate of {t} is for another name", Family: "certificate",
+		Confirm: []Reading{
 			{"cert-name", "The certificate of {t} is for {names}, not for {host}, so clients refuse the connection", "high", []string{"Install a certificate that covers {host}, or let clients use a name it covers (undo: put the old one back). " + verifyIt}},
 		},
-		refute: []string{"cert-name-ok", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "not-tls", "trusted"},
+		Refute: []string{"cert-name-ok", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "not-tls", "trusted"},
 	},
 	{
-		name: "untrusted", says: "The certificate of {t} is not signed by an authority that this machine trusts", family: "certificate",
-		confirm: []reading{
+		Name: "untrusted", Says: "The certificate of {t} is not signed by an authority that this machine trusts", Family: "certificate",
+		Confirm: []Reading{
 			{"cert-self", "The certificate of {t} is self-signed, so clients that do not know it refuse the connection", "medium", []string{"Install a certificate of an authority that clients trust, or distribute this one to them (undo: remove it). " + verifyIt}},
 			{"cert-issuer", "The certificate of {t} is signed by an authority that this machine does not know, or an intermediate certificate is missing", "medium", []string{"Let {t} send its full chain, or install the authority on the clients (undo: remove it). " + verifyIt}},
 			{"untrusted !cert-read", "The certificate of {t} is not accepted ({detail})", "medium", []string{"Look at the certificate with `openssl s_client -connect {t}`. " + verifyIt}},
 		},
-		refute: []string{"trusted", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "not-tls"},
+		Refute: []string{"trusted", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "not-tls"},
 	},
 	{
-		name: "unstable", says: "{t} answers sometimes and fails sometimes",
-		confirm: []reading{
+		Name: "unstable", Says: "{t} answers sometimes and fails sometimes",
+		Confirm: []Reading{
 			{"flapping", "{t} fails only some of the time ({ratio} requests from here failed)", "medium", []string{"Look for one bad instance behind {t}: compare answers instance by instance. " + verifyIt}},
 		},
-		refute: []string{"steady"},
+		Refute: []string{"steady"},
 	},
 }
 
-// openings are the two to four hypotheses that a symptom starts with; those
+// Openings are the two to four hypotheses that a symptom starts with; those
 // whose condition does not hold at the place are left out.
-var openings = []struct {
-	kind  symptom.Kind
-	rules []opening
-}{
-	{symptom.Certificate, []opening{{"expired", "tls"}, {"wrong-name", "tls"}, {"untrusted", "tls"}}},
-	{symptom.Name, []opening{{"no-record", "named"}, {"dns-server", "named"}, {"resolver", "named !server"}}},
-	{symptom.Error, []opening{{"dependency", "web"}, {"application", "web"}, {"refused", "port"}, {"overload", "port"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
-	{symptom.Refused, []opening{{"refused", "port"}, {"filtered", "port"}, {"dependency", "web root"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
-	{symptom.Reset, []opening{{"reset", "port"}, {"protocol", "web"}, {"refused", "port"}, {"overload", "port"}}},
-	{symptom.Overload, []opening{{"overload", "port"}, {"hang", "web"}, {"filtered", "port"}}},
-	{symptom.Silent, []opening{{"overload", "port"}, {"filtered", "port"}, {"hang", "web"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
-	{symptom.Slow, []opening{{"slow", "web"}, {"overload", "port"}, {"path", "!loopback"}, {"filtered", "port !web"}}},
-	{symptom.Path, []opening{{"path", "!loopback"}, {"filtered", "port"}, {"refused", "port"}}},
-	{symptom.Unknown, []opening{{"refused", "port"}, {"dependency", "web"}, {"overload", "port"}, {"expired", "tls"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+var Openings = []Opening{
+	{symptom.Certificate, []Start{{"expired", "tls"}, {"wrong-name", "tls"}, {"untrusted", "tls"}}},
+	{symptom.Name, []Start{{"no-record", "named"}, {"dns-server", "named"}, {"resolver", "named !server"}}},
+	{symptom.Error, []Start{{"dependency", "web"}, {"application", "web"}, {"refused", "port"}, {"overload", "port"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Refused, []Start{{"refused", "port"}, {"filtered", "port"}, {"dependency", "web root"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Reset, []Start{{"reset", "port"}, {"protocol", "web"}, {"refused", "port"}, {"overload", "port"}}},
+	{symptom.Overload, []Start{{"overload", "port"}, {"hang", "web"}, {"filtered", "port"}}},
+	{symptom.Silent, []Start{{"overload", "port"}, {"filtered", "port"}, {"hang", "web"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Slow, []Start{{"slow", "web"}, {"overload", "port"}, {"path", "!loopback"}, {"filtered", "port !web"}}},
+	{symptom.Path, []Start{{"path", "!loopback"}, {"filtered", "port"}, {"refused", "port"}}},
+	{symptom.Unknown, []Start{{"refused", "port"}, {"dependency", "web"}, {"overload", "port"}, {"expired", "tls"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 }
 
-// opening is one rule that a kind of symptom starts with, where needs holds.
-type opening struct{ rule, needs string }
+// Opening is what a kind of symptom starts with.
+type Opening struct {
+	Kind  symptom.Kind
+	Rules []Start
+}
+
+// Start is one rule that a symptom starts with, where Needs holds.
+type Start struct{ Rule, Needs string }
+
+// ProbeNamed returns a probe by name; the zero Probe for none.
+func ProbeNamed(name string) Probe {
+	for _, p := range Probes {
+		if p.Name == name {
+			return p
+		}
+	}
+	return Probe{}
+}
+
+// Named returns a rule by name, nil for none.
+func Named(name string) *Rule {
+	for i := range All {
+		if All[i].Name == name {
+			return &All[i]
+		}
+	}
+	return nil
+}
 
 // Limits. A case that needs more commands than this is beyond what rules can
 // find, and each one costs the reader of the report a line.
 const (
-	maxCommands = 15
-	maxOpenings = 4
-	maxHops     = 3
-	maxBehind   = 3
-	maxPlaces   = 7
-	perTurn     = 3
+	MaxCommands = 15
+	MaxOpenings = 4
+	MaxHops     = 3
+	MaxBehind   = 3
+	MaxPlaces   = 7
+	PerTurn     = 3
 )
 
 // Limits of what is slow, in seconds per phase: half a second is what people
 // notice when they speak of slowness, a whole one is worth a remark otherwise.
 const (
-	slowAsked = 0.5
-	slowElse  = 1.0
+	SlowAsked = 0.5
+	SlowElse  = 1.0
 )
-
-var writeOut = read.WriteOut

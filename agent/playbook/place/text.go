@@ -1,4 +1,4 @@
-package playbook
+package place
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"ghostbot/agent/playbook/read"
 )
 
-// text fills the {parts} of a sentence of the tables. What comes from outputs
-// passes plainText first.
-func (p *place) text(s string) string {
+// Text fills the {parts} of a sentence of the tables. What comes from outputs
+// passes Plain first.
+func (p *Place) Text(s string) string {
 	var b strings.Builder
 	for {
 		before, rest, found := strings.Cut(s, "{")
@@ -32,98 +32,98 @@ func (p *place) text(s string) string {
 }
 
 // words are the {parts} of sentences that are not parts of commands as well.
-var words = map[string]func(p *place) string{
-	"t":         (*place).title,
-	"host":      func(p *place) string { return p.end.Host },
-	"code":      func(p *place) string { return strconv.Itoa(p.web.Code) },
-	"by":        (*place).by,
-	"body":      (*place).excerpt,
-	"child":     (*place).children,
-	"behind":    func(p *place) string { return strings.Join(p.blame, "; ") },
-	"check":     (*place).check,
-	"since":     (*place).sinceWords,
-	"queue":     (*place).queue,
-	"elsewhere": (*place).elsewhere,
-	"limit":     func(*place) string { return "10 s" },
-	"detail":    func(p *place) string { return plainText(p.detail, 80) },
-	"dns":       func(p *place) string { return seconds(p.web.DNS) },
-	"connect":   func(p *place) string { return seconds(p.web.Connect - p.web.DNS) },
-	"tls":       func(p *place) string { return seconds(p.web.TLS - p.web.Connect) },
-	"first":     func(p *place) string { return seconds(p.web.First - max(p.web.Connect, p.web.TLS)) },
-	"rest":      func(p *place) string { return seconds(p.web.Total - p.web.First) },
-	"waits":     func(p *place) string { return strings.Join(p.waits, " and ") },
-	"loop":      (*place).loop,
-	"told":      (*place).told,
-	"loss":      func(p *place) string { return percent(p.echo.Loss) + " of pings" },
-	"last":      (*place).lastHop,
-	"zone":      (*place).zoneWords,
-	"srv":       (*place).serverTitle,
-	"status":    func(p *place) string { return plainText(p.answer.Status, 12) },
-	"notafter":  func(p *place) string { return day(p.hand.NotAfter) },
-	"notbefore": func(p *place) string { return day(p.hand.NotBefore) },
-	"names":     (*place).certNames,
-	"ratio":     func(p *place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
+var words = map[string]func(p *Place) string{
+	"t":         (*Place).Title,
+	"host":      func(p *Place) string { return p.End.Host },
+	"code":      func(p *Place) string { return strconv.Itoa(p.web.Code) },
+	"by":        (*Place).by,
+	"body":      (*Place).excerpt,
+	"child":     (*Place).children,
+	"behind":    func(p *Place) string { return strings.Join(p.blame, "; ") },
+	"check":     (*Place).check,
+	"since":     (*Place).sinceWords,
+	"queue":     (*Place).queue,
+	"elsewhere": (*Place).elsewhere,
+	"limit":     func(*Place) string { return "10 s" },
+	"detail":    func(p *Place) string { return Plain(p.detail, 80) },
+	"dns":       func(p *Place) string { return seconds(p.web.DNS) },
+	"connect":   func(p *Place) string { return seconds(p.web.Connect - p.web.DNS) },
+	"tls":       func(p *Place) string { return seconds(p.web.TLS - p.web.Connect) },
+	"first":     func(p *Place) string { return seconds(p.web.First - max(p.web.Connect, p.web.TLS)) },
+	"rest":      func(p *Place) string { return seconds(p.web.Total - p.web.First) },
+	"waits":     func(p *Place) string { return strings.Join(p.waits, " and ") },
+	"loop":      (*Place).loop,
+	"told":      (*Place).told,
+	"loss":      func(p *Place) string { return percent(p.echo.Loss) + " of pings" },
+	"last":      (*Place).lastHop,
+	"zone":      (*Place).zoneWords,
+	"srv":       (*Place).serverTitle,
+	"status":    func(p *Place) string { return Plain(p.answer.Status, 12) },
+	"notafter":  func(p *Place) string { return day(p.hand.NotAfter) },
+	"notbefore": func(p *Place) string { return day(p.hand.NotBefore) },
+	"names":     (*Place).certNames,
+	"ratio":     func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
 }
 
-// title is how sentences call the place.
-func (p *place) title() string {
-	if p.end.Port == 0 {
-		return p.end.Host
+// Title is how sentences call the place.
+func (p *Place) Title() string {
+	if p.End.Port == 0 {
+		return p.End.Host
 	}
-	return p.end.String()
+	return p.End.String()
 }
 
-func (p *place) portText() string { return strconv.Itoa(p.end.Port) }
+func (p *Place) portText() string { return strconv.Itoa(p.End.Port) }
 
-func (p *place) by() string {
-	if s := plainText(p.web.Header["server"], 30); s != "" {
+func (p *Place) by() string {
+	if s := Plain(p.web.Header["server"], 30); s != "" {
 		return ", served by " + s
 	}
 	return ""
 }
 
 // excerpt quotes the start of an answer's text.
-func (p *place) excerpt() string {
-	s := plainText(tags.ReplaceAllString(p.web.Body, " "), 80)
+func (p *Place) excerpt() string {
+	s := Plain(tags.ReplaceAllString(p.web.Body, " "), 80)
 	if s == "" {
 		return ""
 	}
 	return `: "` + s + `"`
 }
 
-func (p *place) children() string {
+func (p *Place) children() string {
 	var out []string
-	for _, c := range p.behind {
-		out = append(out, c.title())
+	for _, c := range p.Behind {
+		out = append(out, c.Title())
 	}
 	return strings.Join(out, " and ")
 }
 
 // check is the command that shows that the place works again.
-func (p *place) check() string {
+func (p *Place) check() string {
 	switch {
-	case p.end.HTTP():
-		return "`curl -sS -i " + quote(p.end.URL()) + "`"
-	case p.end.Port != 0:
-		return "`nc -z -v " + p.end.Host + " " + p.portText() + "`"
-	case p.end.IsName():
-		return "`dig " + p.end.Host + "`"
+	case p.End.HTTP():
+		return "`curl -sS -i " + quote(p.End.URL()) + "`"
+	case p.End.Port != 0:
+		return "`nc -z -v " + p.End.Host + " " + p.portText() + "`"
+	case p.End.IsName():
+		return "`dig " + p.End.Host + "`"
 	}
-	return "`ping -c 4 " + p.end.Host + "`"
+	return "`ping -c 4 " + p.End.Host + "`"
 }
 
-func (p *place) sinceWords() string {
+func (p *Place) sinceWords() string {
 	switch {
-	case p.about.Since != "":
-		return " around " + p.about.Since
-	case p.about.Deploy:
+	case p.About.Since != "":
+		return " around " + p.About.Since
+	case p.About.Deploy:
 		return " with the last change"
 	}
 	return ""
 }
 
 // queue says how full the accept queue of the place's listener is.
-func (p *place) queue() string {
+func (p *Place) queue() string {
 	if len(p.sockets) == 0 {
 		return "no listener"
 	}
@@ -134,10 +134,10 @@ func (p *place) queue() string {
 	return fmt.Sprintf("%d connections waiting, room for %d", s.RecvQ, s.SendQ)
 }
 
-func (p *place) elsewhere() string {
+func (p *Place) elsewhere() string {
 	var out []string
 	for _, s := range p.sockets {
-		host := plainText(s.Local, 45)
+		host := Plain(s.Local, 45)
 		if strings.Contains(host, ":") {
 			host = "[" + host + "]"
 		}
@@ -148,7 +148,7 @@ func (p *place) elsewhere() string {
 	return strings.Join(out, " and ")
 }
 
-func (p *place) loop() string {
+func (p *Place) loop() string {
 	seen := map[string]bool{}
 	for _, h := range p.trace.Hops {
 		if h.Addr != "" && seen[h.Addr] {
@@ -157,22 +157,22 @@ func (p *place) loop() string {
 		seen[h.Addr] = true
 	}
 	if p.echo.From != "" {
-		return " (reported by " + plainText(p.echo.From, 45) + ")"
+		return " (reported by " + Plain(p.echo.From, 45) + ")"
 	}
 	return ""
 }
 
-func (p *place) told() string {
+func (p *Place) told() string {
 	if h, ok := p.trace.Last(); ok && strings.HasPrefix(h.Mark, "!") {
 		return h.Addr + " reports it"
 	}
 	if p.echo.From != "" {
-		return plainText(p.echo.From, 45) + " reports it"
+		return Plain(p.echo.From, 45) + " reports it"
 	}
 	return "this machine's network stack reports it"
 }
 
-func (p *place) lastHop() string {
+func (p *Place) lastHop() string {
 	h, ok := p.trace.Last()
 	switch {
 	case len(p.trace.Hops) == 0:
@@ -184,44 +184,44 @@ func (p *place) lastHop() string {
 }
 
 // serverTitle is how sentences call the DNS server.
-func (p *place) serverTitle() string {
+func (p *Place) serverTitle() string {
 	switch {
-	case p.server == nil:
+	case p.Server == nil:
 		return "of this machine"
-	case p.server.Port == 53:
-		return p.server.Host
+	case p.Server.Port == 53:
+		return p.Server.Host
 	}
-	return p.server.String()
+	return p.Server.String()
 }
 
-func (p *place) zoneWords() string {
+func (p *Place) zoneWords() string {
 	switch {
-	case p.has("zone-missing") && p.has("server-fails"):
+	case p.Has("zone-missing") && p.Has("server-fails"):
 		return " and for the zone above it"
-	case p.has("zone-there"):
+	case p.Has("zone-there"):
 		return "; it does know the zone above it"
-	case p.has("zone-missing"):
+	case p.Has("zone-missing"):
 		return "; it does not know the zone above it either"
 	}
 	return ""
 }
 
-func (p *place) certNames() string {
+func (p *Place) certNames() string {
 	var out []string
 	for _, n := range p.hand.Names {
 		if len(out) < 3 {
-			out = append(out, plainText(n, 60))
+			out = append(out, Plain(n, 60))
 		}
 	}
 	if len(out) == 0 {
-		return plainText(p.hand.Subject, 60)
+		return Plain(p.hand.Subject, 60)
 	}
 	return strings.Join(out, ", ")
 }
 
 // sayWeb is one sentence about a request.
-func (p *place) sayWeb(w read.Web) string {
-	t := p.title()
+func (p *Place) sayWeb(w read.Web) string {
+	t := p.Title()
 	if w.Answered() {
 		s := t + " answers " + strconv.Itoa(w.Code) + " in " + seconds(w.Total)
 		if w.Fail == read.Cut {
@@ -241,7 +241,7 @@ func (p *place) sayWeb(w read.Web) string {
 	case read.NoAnswer:
 		return t + " accepts the connection and then says nothing."
 	case read.Untrusted:
-		return t + " shows a certificate that is not accepted (" + plainText(w.Detail, 70) + ")."
+		return t + " shows a certificate that is not accepted (" + Plain(w.Detail, 70) + ")."
 	case read.NotTLS:
 		return t + " does not speak TLS."
 	case read.Alert:
@@ -252,26 +252,26 @@ func (p *place) sayWeb(w read.Web) string {
 	return "The request to " + t + " failed."
 }
 
-func (p *place) sayCertificate() string {
-	t, h := p.title(), p.hand
+func (p *Place) sayCertificate() string {
+	t, h := p.Title(), p.hand
 	switch {
-	case p.has("cert-expired"):
+	case p.Has("cert-expired"):
 		return "The certificate of " + t + " expired on " + day(h.NotAfter) + "."
-	case p.has("cert-early"):
+	case p.Has("cert-early"):
 		return "The certificate of " + t + " is not valid before " + day(h.NotBefore) + "."
-	case p.has("cert-name"):
+	case p.Has("cert-name"):
 		return "The certificate of " + t + " is for " + p.certNames() + "."
-	case p.has("cert-self"):
+	case p.Has("cert-self"):
 		return "The certificate of " + t + " is self-signed."
-	case p.has("cert-issuer"):
+	case p.Has("cert-issuer"):
 		return "The certificate of " + t + " has an unknown issuer."
 	}
 	return "The certificate of " + t + " is valid until " + day(h.NotAfter) + "."
 }
 
-// plainText makes foreign text fit to be shown: printable, on one line, without
+// Plain makes foreign text fit to be shown: printable, on one line, without
 // what chat systems read as markup or mentions, cut to n characters.
-func plainText(s string, n int) string {
+func Plain(s string, n int) string {
 	s = strings.Map(func(r rune) rune {
 		switch {
 		case strings.ContainsRune("<>&*~`|@#\"\\{}", r):

@@ -1,4 +1,4 @@
-package playbook
+package place
 
 import (
 	"encoding/json"
@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"ghostbot/agent/playbook/read"
+	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
 )
 
@@ -98,7 +99,7 @@ func stringsOf(v any, key string, depth int, out *[]string) {
 // addEndpoint adds e unless it is there, is self, or was cut short.
 func addEndpoint(list []symptom.Endpoint, e, self symptom.Endpoint) []symptom.Endpoint {
 	e.Path = ""
-	if !e.Valid() || e.Same(self) || len(list) >= maxBehind || e.Port == self.Port && e.Loopback() && self.Loopback() {
+	if !e.Valid() || e.Same(self) || len(list) >= rules.MaxBehind || e.Port == self.Port && e.Loopback() && self.Loopback() {
 		return list
 	}
 	for i, have := range list {
@@ -164,7 +165,7 @@ func jsonEndpoints(body string) []symptom.Endpoint {
 var hostKey = regexp.MustCompile(`(?i)host|addr|server|upstream|backend|target|ip$|name$|peer|node`)
 
 func walkJSON(v any, depth int, out *[]symptom.Endpoint) {
-	if depth > 6 || len(*out) >= maxBehind {
+	if depth > 6 || len(*out) >= rules.MaxBehind {
 		return
 	}
 	switch v := v.(type) {
@@ -224,9 +225,9 @@ func moved(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
 }
 
 // find keeps endpoints that an answer named.
-func (p *place) find(list []symptom.Endpoint) {
+func (p *Place) find(list []symptom.Endpoint) {
 	for _, e := range list {
-		p.found = addEndpoint(p.found, e, p.end)
+		p.found = addEndpoint(p.found, e, p.End)
 	}
 }
 

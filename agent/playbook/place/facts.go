@@ -1,4 +1,4 @@
-package playbook
+package place
 
 import (
 	"net/netip"
@@ -7,67 +7,68 @@ import (
 	"time"
 
 	"ghostbot/agent/playbook/read"
+	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
 )
 
-// moment is the observation that is being read into a place.
-type moment struct {
-	id  string
-	obs int
-	now time.Time
+// Moment is the observation that is being read into a place.
+type Moment struct {
+	ID  string // audit id
+	Obs int    // number of the observation
+	Now time.Time
 }
 
 // readers turn the output of a probe into facts, and say in one sentence what
 // was learnt. "unsuitable" is learnt where the tool does not understand the
 // question: then another tool is asked.
-var readers = map[string]func(p *place, o read.Output, m moment) string{
-	"fetch":       (*place).readFetch,
-	"anyway":      (*place).readAnyway,
-	"tryconnect":  (*place).readTryConnect,
-	"tryopenssl":  (*place).readTryOpenSSL,
-	"connect":     (*place).readConnect,
-	"listeners":   (*place).readListeners,
-	"dnssocket":   (*place).readDNSSocket,
-	"counters":    (*place).readCounters,
-	"dig":         func(p *place, o read.Output, m moment) string { return p.readServer(read.Dig(o), m) },
-	"lookup":      func(p *place, o read.Output, m moment) string { return p.readServer(read.Lookup(o), m) },
-	"dighere":     func(p *place, o read.Output, m moment) string { return p.readHere(read.Dig(o), m) },
-	"lookuphere":  func(p *place, o read.Output, m moment) string { return p.readHere(read.Lookup(o), m) },
-	"zone":        (*place).readZone,
-	"getent":      (*place).readGetent,
-	"route":       (*place).readRoute,
-	"ping":        (*place).readPing,
-	"bigping":     (*place).readBigPing,
-	"trace":       (*place).readTrace,
-	"neighbour":   (*place).readNeighbour,
-	"certificate": (*place).readCertificate,
-	"waiting":     (*place).readWaiting,
-	"synsent":     (*place).readSynSent,
-	"capture":     (*place).readCapture,
-	"journal":     (*place).readJournal,
+var readers = map[string]func(p *Place, o read.Output, m Moment) string{
+	"fetch":       (*Place).readFetch,
+	"anyway":      (*Place).readAnyway,
+	"tryconnect":  (*Place).readTryConnect,
+	"tryopenssl":  (*Place).readTryOpenSSL,
+	"connect":     (*Place).readConnect,
+	"listeners":   (*Place).readListeners,
+	"dnssocket":   (*Place).readDNSSocket,
+	"counters":    (*Place).readCounters,
+	"dig":         func(p *Place, o read.Output, m Moment) string { return p.readServer(read.Dig(o), m) },
+	"lookup":      func(p *Place, o read.Output, m Moment) string { return p.readServer(read.Lookup(o), m) },
+	"dighere":     func(p *Place, o read.Output, m Moment) string { return p.readHere(read.Dig(o), m) },
+	"lookuphere":  func(p *Place, o read.Output, m Moment) string { return p.readHere(read.Lookup(o), m) },
+	"zone":        (*Place).readZone,
+	"getent":      (*Place).readGetent,
+	"route":       (*Place).readRoute,
+	"ping":        (*Place).readPing,
+	"bigping":     (*Place).readBigPing,
+	"trace":       (*Place).readTrace,
+	"neighbour":   (*Place).readNeighbour,
+	"certificate": (*Place).readCertificate,
+	"waiting":     (*Place).readWaiting,
+	"synsent":     (*Place).readSynSent,
+	"capture":     (*Place).readCapture,
+	"journal":     (*Place).readJournal,
 }
 
 // note learns words at the moment m.
-func (p *place) note(m moment, words ...string) {
+func (p *Place) note(m Moment, words ...string) {
 	for _, w := range words {
-		p.learn(w, m.id, m.obs)
+		p.learn(w, m.ID, m.Obs)
 	}
 }
 
 // address keeps the first address that a tool used for the place.
-func (p *place) address(s string) {
+func (p *Place) address(s string) {
 	if a, err := netip.ParseAddr(s); err == nil && p.ip == "" && symptom.ValidHost(s) {
 		p.ip = a.String()
 	}
 }
 
-func (p *place) readFetch(o read.Output, m moment) string {
+func (p *Place) readFetch(o read.Output, m Moment) string {
 	w := read.Curl(o)
 	if w.Fail == read.Usage {
 		p.note(m, "unsuitable")
 		return ""
 	}
-	p.web, p.detail = w, plainText(w.Detail, 120)
+	p.web, p.detail = w, Plain(w.Detail, 120)
 	p.fetches++
 	p.tried(m)
 	p.address(w.IP)
@@ -75,24 +76,24 @@ func (p *place) readFetch(o read.Output, m moment) string {
 		w.Fail = read.None
 		p.note(m, "stream")
 	}
-	good := w.Answered() && w.Fail == read.None && w.Code < 500 && !slices.Contains(p.about.Codes, w.Code)
+	good := w.Answered() && w.Fail == read.None && w.Code < 500 && !slices.Contains(p.About.Codes, w.Code)
 	p.note(m, failWords[w.Fail]...)
 	if w.Answered() {
 		p.readAnswer(w, m)
 	}
 	p.phases(w, m)
 	if good {
-		p.goodIDs = append(p.goodIDs, fact{"ok", m.id, m.obs})
+		p.goodIDs = append(p.goodIDs, Fact{"ok", m.ID, m.Obs})
 	} else {
 		p.failures++
 		p.note(m, "failed")
 	}
 	said := p.sayWeb(w)
 	switch {
-	case !p.end.Guessed:
+	case !p.End.Guessed:
 	case w.Fail == read.NotHTTP:
 		p.become("tcp")
-	case w.Fail == read.NotTLS && !p.about.Is(symptom.Certificate):
+	case w.Fail == read.NotTLS && !p.About.Is(symptom.Certificate):
 		p.become("http")
 	}
 	return said
@@ -124,9 +125,9 @@ var failWords = map[read.Failure][]string{
 }
 
 // readAnswer sorts an HTTP answer.
-func (p *place) readAnswer(w read.Web, m moment) {
+func (p *Place) readAnswer(w read.Web, m Moment) {
 	p.note(m, "answered")
-	if slices.Contains(p.about.Codes, w.Code) {
+	if slices.Contains(p.About.Codes, w.Code) {
 		p.note(m, "asked-code")
 	}
 	switch {
@@ -135,7 +136,7 @@ func (p *place) readAnswer(w read.Web, m moment) {
 		if gateway(w) {
 			p.note(m, "gateway")
 		}
-		p.find(blamed(w, p.end))
+		p.find(blamed(w, p.End))
 		switch {
 		case len(p.found) > 0:
 			p.note(m, "named-behind")
@@ -149,20 +150,20 @@ func (p *place) readAnswer(w read.Web, m moment) {
 		}
 	case w.Code >= 300:
 		p.note(m, "redirect")
-		p.find(moved(w, p.end))
+		p.find(moved(w, p.End))
 	}
 }
 
 // phases learns which parts of a request took long.
-func (p *place) phases(w read.Web, m moment) {
-	limit := slowElse
-	if p.about.Is(symptom.Slow) || p.parent != nil {
-		limit = slowAsked
+func (p *Place) phases(w read.Web, m Moment) {
+	limit := rules.SlowElse
+	if p.About.Is(symptom.Slow) || p.Parent != nil {
+		limit = rules.SlowAsked
 	}
 	if w.DNS > limit {
 		p.note(m, "slow-dns", "slow")
 	}
-	if !w.Answered() || w.Fail != read.None || p.has("stream") {
+	if !w.Answered() || w.Fail != read.None || p.Has("stream") {
 		return
 	}
 	ready := max(w.Connect, w.TLS)
@@ -180,7 +181,7 @@ func (p *place) phases(w read.Web, m moment) {
 
 // readAnyway reads a request that ignores the certificate: a second, separate
 // fault may be behind the first.
-func (p *place) readAnyway(o read.Output, m moment) string {
+func (p *Place) readAnyway(o read.Output, m Moment) string {
 	w := read.Curl(o)
 	if w.Fail == read.Usage {
 		return ""
@@ -195,7 +196,7 @@ func (p *place) readAnyway(o read.Output, m moment) string {
 	return "Without checking the certificate: " + lowerFirst(p.sayWeb(w))
 }
 
-func (p *place) readConnect(o read.Output, m moment) string {
+func (p *Place) readConnect(o read.Output, m Moment) string {
 	c := read.Connect(o)
 	if c.Fail == read.Usage {
 		p.note(m, "unsuitable")
@@ -207,26 +208,26 @@ func (p *place) readConnect(o read.Output, m moment) string {
 
 // tried notes an attempt after the first look at the kernel's counters: only
 // then does a second look say something.
-func (p *place) tried(m moment) {
+func (p *Place) tried(m Moment) {
 	if p.counts != nil {
 		p.note(m, "tried-since")
 	}
 }
 
 // connection notes the outcome of a bare connection attempt.
-func (p *place) connection(ok bool, f read.Failure, m moment) string {
+func (p *Place) connection(ok bool, f read.Failure, m Moment) string {
 	p.tried(m)
-	t := p.end.String()
+	t := p.End.String()
 	if ok {
 		p.note(m, "connected", "open")
-		if !p.end.HTTP() {
-			p.goodIDs = append(p.goodIDs, fact{"ok", m.id, m.obs})
+		if !p.End.HTTP() {
+			p.goodIDs = append(p.goodIDs, Fact{"ok", m.ID, m.Obs})
 		}
 		return t + " accepts connections."
 	}
 	p.note(m, failWords[f]...)
 	p.note(m, "failed")
-	if !p.end.HTTP() {
+	if !p.End.HTTP() {
 		p.failures++
 	}
 	return t + " " + connectSays[f] + "."
@@ -238,7 +239,7 @@ var connectSays = map[read.Failure]string{
 	read.Reset: "resets connections", read.Empty: "closes connections at once", read.Other: "cannot be connected to", read.None: "accepts connections",
 }
 
-func (p *place) readTryConnect(o read.Output, m moment) string {
+func (p *Place) readTryConnect(o read.Output, m Moment) string {
 	w := read.Curl(o)
 	if w.Fail == read.Usage {
 		p.note(m, "unsuitable")
@@ -252,13 +253,13 @@ func (p *place) readTryConnect(o read.Output, m moment) string {
 	return p.connection(true, read.None, m)
 }
 
-func (p *place) readTryOpenSSL(o read.Output, m moment) string {
+func (p *Place) readTryOpenSSL(o read.Output, m Moment) string {
 	h := read.SClient(o)
 	return p.connection(h.Connected, h.Fail, m)
 }
 
 // readListeners looks for a listener on the place's port and address.
-func (p *place) readListeners(o read.Output, m moment) string {
+func (p *Place) readListeners(o read.Output, m Moment) string {
 	t := read.Sockets(o)
 	if !t.Header && len(t.Rows) == 0 {
 		p.note(m, "unsuitable")
@@ -267,19 +268,19 @@ func (p *place) readListeners(o read.Output, m moment) string {
 	p.sockets = nil
 	var mine []read.Socket
 	for _, s := range t.Rows {
-		if s.Port != p.end.Port || s.State != "LISTEN" && s.State != "" {
+		if s.Port != p.End.Port || s.State != "LISTEN" && s.State != "" {
 			continue
 		}
 		p.sockets = append(p.sockets, s)
-		if s.Any() || s.Local == p.ip || p.end.Loopback() && p.ip == "" || p.ip == "" && loopbackIP(s.Local) {
+		if s.Any() || s.Local == p.ip || p.End.Loopback() && p.ip == "" || p.ip == "" && loopbackIP(s.Local) {
 			mine = append(mine, s)
 		}
 	}
 	return p.sayListeners(mine, m)
 }
 
-func (p *place) sayListeners(mine []read.Socket, m moment) string {
-	t := p.end.String()
+func (p *Place) sayListeners(mine []read.Socket, m Moment) string {
+	t := p.End.String()
 	switch {
 	case len(mine) == 0 && len(p.sockets) > 0:
 		p.note(m, "no-listener", "elsewhere")
@@ -305,23 +306,23 @@ func (p *place) sayListeners(mine []read.Socket, m moment) string {
 	return t + " has a listener with an empty queue."
 }
 
-func (p *place) readDNSSocket(o read.Output, m moment) string {
+func (p *Place) readDNSSocket(o read.Output, m Moment) string {
 	t := read.Sockets(o)
 	if !t.Header && len(t.Rows) == 0 {
 		p.note(m, "unsuitable")
 		return ""
 	}
 	for _, s := range t.Rows {
-		if s.Port == p.server.Port {
+		if s.Port == p.Server.Port {
 			p.note(m, "server-listens")
-			return "A socket is open on " + p.server.String() + "."
+			return "A socket is open on " + p.Server.String() + "."
 		}
 	}
 	p.note(m, "server-deaf")
-	return "No socket is open on UDP " + p.server.String() + "."
+	return "No socket is open on UDP " + p.Server.String() + "."
 }
 
-func (p *place) readCounters(o read.Output, m moment) string {
+func (p *Place) readCounters(o read.Output, m Moment) string {
 	c := read.Counters(o)
 	if len(c) == 0 {
 		p.note(m, "unsuitable")
@@ -332,7 +333,6 @@ func (p *place) readCounters(o read.Output, m moment) string {
 		p.note(m, "counted")
 		return ""
 	}
-	p.grown = c["TcpExtListenOverflows"] - p.counts["TcpExtListenOverflows"]
 	if c["TcpExtListenOverflows"] > p.counts["TcpExtListenOverflows"] {
 		p.note(m, "overflow-rising")
 		return "The kernel's count of overflowed accept queues grows."
@@ -342,9 +342,9 @@ func (p *place) readCounters(o read.Output, m moment) string {
 }
 
 // readServer sorts the answer of the DNS server that the symptom names.
-func (p *place) readServer(a read.Answer, m moment) string {
+func (p *Place) readServer(a read.Answer, m Moment) string {
 	p.answer = a
-	name, at := p.end.Host, p.server.String()
+	name, at := p.End.Host, p.Server.String()
 	switch {
 	case a.Fail == read.Usage:
 		p.note(m, "unsuitable")
@@ -374,9 +374,9 @@ func (p *place) readServer(a read.Answer, m moment) string {
 }
 
 // readHere sorts the answer of this machine's own DNS servers.
-func (p *place) readHere(a read.Answer, m moment) string {
+func (p *Place) readHere(a read.Answer, m Moment) string {
 	p.answer = a
-	name := p.end.Host
+	name := p.End.Host
 	switch {
 	case a.Fail == read.Usage:
 		p.note(m, "unsuitable")
@@ -399,9 +399,9 @@ func (p *place) readHere(a read.Answer, m moment) string {
 	return "This machine's DNS servers do not answer."
 }
 
-func (p *place) readZone(o read.Output, m moment) string {
+func (p *Place) readZone(o read.Output, m Moment) string {
 	a := read.Dig(o)
-	_, zone, _ := strings.Cut(p.end.Host, ".")
+	_, zone, _ := strings.Cut(p.End.Host, ".")
 	switch {
 	case a.Status == "NOERROR":
 		p.note(m, "zone-there")
@@ -414,22 +414,22 @@ func (p *place) readZone(o read.Output, m moment) string {
 	return ""
 }
 
-func (p *place) readGetent(o read.Output, m moment) string {
+func (p *Place) readGetent(o read.Output, m Moment) string {
 	a := read.Getent(o)
 	switch {
 	case a.Resolved():
 		p.note(m, "named-system")
 		p.address(a.Addrs[0])
-		return "Programs on this machine get " + a.Addrs[0] + " for " + p.end.Host + "."
+		return "Programs on this machine get " + a.Addrs[0] + " for " + p.End.Host + "."
 	case a.Fail == read.Unresolved:
 		p.note(m, "unnamed-system")
-		return "Programs on this machine get no address for " + p.end.Host + "."
+		return "Programs on this machine get no address for " + p.End.Host + "."
 	}
 	p.note(m, "unsuitable")
 	return ""
 }
 
-func (p *place) readRoute(o read.Output, m moment) string {
+func (p *Place) readRoute(o read.Output, m Moment) string {
 	r := read.RouteGet(o)
 	switch {
 	case r.Fail == read.Usage:
@@ -437,13 +437,13 @@ func (p *place) readRoute(o read.Output, m moment) string {
 		return ""
 	case r.Fail == read.Unreachable:
 		p.note(m, "no-route", "unreachable")
-		return "This machine has no route to " + p.end.Host + "."
+		return "This machine has no route to " + p.End.Host + "."
 	case r.Fail != read.None || r.Dev == "":
 		p.note(m, "unsuitable", "no-route-known")
 		return ""
 	case r.Local:
 		p.note(m, "route-local")
-		return p.end.Host + " is this machine."
+		return p.End.Host + " is this machine."
 	}
 	p.note(m, "route-remote")
 	p.next = p.ip
@@ -453,14 +453,14 @@ func (p *place) readRoute(o read.Output, m moment) string {
 	return ""
 }
 
-func (p *place) readPing(o read.Output, m moment) string {
+func (p *Place) readPing(o read.Output, m Moment) string {
 	e := read.Ping(o)
 	if e.Sent == 0 && e.Fail != read.Unreachable && e.Fail != read.Unresolved {
 		p.note(m, "unsuitable")
 		return ""
 	}
 	p.echo = e
-	host := p.end.Host
+	host := p.End.Host
 	switch {
 	case e.Loop:
 		p.note(m, "ttl-exceeded", "ping-lost")
@@ -485,22 +485,22 @@ func (p *place) readPing(o read.Output, m moment) string {
 	return host + " answers ping in " + millis(e.Avg) + "."
 }
 
-func (p *place) readBigPing(o read.Output, m moment) string {
+func (p *Place) readBigPing(o read.Output, m Moment) string {
 	e := read.Ping(o)
 	switch {
 	case e.Received > 0:
 		p.note(m, "big-ok")
 	case e.MTU > 0:
 		p.note(m, "big-told")
-		return "Full-sized packets to " + p.end.Host + " are too big for the path, and it says so."
+		return "Full-sized packets to " + p.End.Host + " are too big for the path, and it says so."
 	case e.Sent > 0:
 		p.note(m, "big-lost")
-		return "Full-sized packets to " + p.end.Host + " get no answer."
+		return "Full-sized packets to " + p.End.Host + " get no answer."
 	}
 	return ""
 }
 
-func (p *place) readTrace(o read.Output, m moment) string {
+func (p *Place) readTrace(o read.Output, m Moment) string {
 	t := read.Traceroute(o)
 	if len(t.Hops) == 0 {
 		p.note(m, "unsuitable")
@@ -510,16 +510,16 @@ func (p *place) readTrace(o read.Output, m moment) string {
 	switch {
 	case t.Loop():
 		p.note(m, "path-loop")
-		return "The path to " + p.end.Host + " goes in a circle."
+		return "The path to " + p.End.Host + " goes in a circle."
 	case t.Reached():
 		p.note(m, "path-ends")
-		return "The path to " + p.end.Host + " is open."
+		return "The path to " + p.End.Host + " is open."
 	}
 	p.note(m, "path-stops")
-	return "The path to " + p.end.Host + p.lastHop() + "."
+	return "The path to " + p.End.Host + p.lastHop() + "."
 }
 
-func (p *place) readNeighbour(o read.Output, m moment) string {
+func (p *Place) readNeighbour(o read.Output, m Moment) string {
 	for _, l := range strings.Split(o.Stdout, "\n") {
 		f := strings.Fields(l)
 		if len(f) < 2 || f[0] != p.next {
@@ -534,12 +534,12 @@ func (p *place) readNeighbour(o read.Output, m moment) string {
 	return ""
 }
 
-func (p *place) readCertificate(o read.Output, m moment) string {
+func (p *Place) readCertificate(o read.Output, m Moment) string {
 	h := read.SClient(o)
 	if !h.Done {
 		return p.noHandshake(h, m)
 	}
-	if p.end.Scheme == "http" && p.end.Guessed {
+	if p.End.Scheme == "http" && p.End.Guessed {
 		p.become("https")
 	}
 	p.hand = h
@@ -552,7 +552,7 @@ func (p *place) readCertificate(o read.Output, m moment) string {
 	if slices.Contains(h.Codes, read.NotYetValid) {
 		p.note(m, "cert-early")
 	}
-	if ok, known := h.Matches(p.end.Host); known && !ok {
+	if ok, known := h.Matches(p.End.Host); known && !ok {
 		p.note(m, "cert-name")
 	} else if known {
 		p.note(m, "cert-name-ok")
@@ -568,27 +568,27 @@ func (p *place) readCertificate(o read.Output, m moment) string {
 	return p.sayCertificate()
 }
 
-func (p *place) noHandshake(h read.Handshake, m moment) string {
+func (p *Place) noHandshake(h read.Handshake, m Moment) string {
 	switch h.Fail {
 	case read.NotTLS:
 		p.note(m, "tls-not-here")
-		if p.end.TLS() {
+		if p.End.TLS() {
 			p.note(m, "not-tls")
 		}
-		return p.end.String() + " does not speak TLS."
+		return p.End.String() + " does not speak TLS."
 	case read.Alert:
 		p.note(m, "tls-here", "alert")
-		return p.end.String() + " refuses the TLS handshake."
+		return p.End.String() + " refuses the TLS handshake."
 	}
 	p.note(m, "tls-not-here")
 	return ""
 }
 
-func (p *place) dates(h read.Handshake, m moment) {
+func (p *Place) dates(h read.Handshake, m Moment) {
 	switch {
-	case m.now.After(h.NotAfter):
+	case m.Now.After(h.NotAfter):
 		p.note(m, "cert-expired")
-	case !h.NotBefore.IsZero() && m.now.Before(h.NotBefore):
+	case !h.NotBefore.IsZero() && m.Now.Before(h.NotBefore):
 		p.note(m, "cert-early")
 	default:
 		p.note(m, "cert-dates-ok")
@@ -598,7 +598,7 @@ func (p *place) dates(h read.Handshake, m moment) {
 // readWaiting finds what programs on this machine try to reach in vain: a program
 // that hangs because of it does not say so itself. Whose connection it is cannot
 // be seen without rights, so it is a hint for people and never a cause.
-func (p *place) readWaiting(o read.Output, m moment) string {
+func (p *Place) readWaiting(o read.Output, m Moment) string {
 	for _, s := range read.Sockets(o).Rows {
 		e := symptom.Endpoint{Host: s.Peer, Port: s.PPort}
 		if e.Port != 0 && e.Valid() && !slices.Contains(p.waits, e.String()) && len(p.waits) < 3 {
@@ -613,7 +613,7 @@ func (p *place) readWaiting(o read.Output, m moment) string {
 	return "Meanwhile something on this machine waits for a connection to " + strings.Join(p.waits, " and ") + "."
 }
 
-func (p *place) readSynSent(o read.Output, m moment) string {
+func (p *Place) readSynSent(o read.Output, m Moment) string {
 	t := read.Sockets(o)
 	if len(t.Rows) > 0 {
 		p.note(m, "syn-hangs")
@@ -623,7 +623,7 @@ func (p *place) readSynSent(o read.Output, m moment) string {
 	return "No connection attempt to port " + p.portText() + " hangs, which fits a refusal."
 }
 
-func (p *place) readCapture(o read.Output, m moment) string {
+func (p *Place) readCapture(o read.Output, m Moment) string {
 	w := read.Tcpdump(o)
 	switch {
 	case w.Fail != read.None:
@@ -640,7 +640,7 @@ func (p *place) readCapture(o read.Output, m moment) string {
 	return "No client asked port " + p.portText() + " while the capture ran."
 }
 
-func (p *place) readJournal(o read.Output, m moment) string {
+func (p *Place) readJournal(o read.Output, m Moment) string {
 	n := 0
 	for _, l := range strings.Split(o.Stdout, "\n") {
 		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "-- ") {

@@ -1,0 +1,262 @@
+package place
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"ghostbot/agent/playbook/rules"
+)
+
+// Verdict is what the facts of a place make of a rule. The zero value decides
+// nothing.
+type Verdict uint8
+
+// The verdicts.
+const (
+	Open Verdict = iota
+	Confirmed
+	Refuted
+)
+
+// Cause is a confirmed reading of a rule at a place.
+type Cause struct {
+	Place   *Place
+	Rule    *rules.Rule
+	Reading *rules.Reading
+	Facts   []Fact
+}
+
+// Judge decides one rule at a place, and says which facts decided.
+func (p *Place) Judge(r *rules.Rule) (Verdict, *rules.Reading, []Fact) {
+	for i := range r.Confirm {
+		if ok, used := p.Holds(r.Confirm[i].When); ok {
+			return Confirmed, &r.Confirm[i], used
+		}
+	}
+	if ok, used := p.Any(r.Refute); ok {
+		return Refuted, nil, used
+	}
+	return Open, nil, nil
+}
+
+// Causes are the confirmed rules of a place that explain its trouble: one of
+// each family, and none that only repeats what another one says.
+func (p *Place) Causes() []Cause {
+	var all, out []Cause
+	families := map[string]bool{}
+	for i := range rules.All {
+		r := &rules.All[i]
+		v, rd, used := p.Judge(r)
+		if v != Confirmed || r.Family != "" && families[r.Family] {
+			continue
+		}
+		families[r.Family] = r.Family != ""
+		all = append(all, Cause{p, r, rd, used})
+	}
+	for _, c := range all {
+		if !minor(c, all) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// minor reports whether another cause at the same place makes c a remark: an
+// unknown authority when the service behind it fails anyway, slowness or
+// unsteadiness when something is broken outright, a weaker reading of the path.
+func minor(c Cause, all []Cause) bool {
+	for _, o := range all {
+		switch {
+		case o.Rule == c.Rule:
+		case c.Rule.Name == "untrusted" && !c.Place.Has("about-certificate"),
+			c.Rule.Name == "unstable",
+			c.Rule.Name == "slow",
+			c.Reading.Sure == "low",
+			c.Rule.Name == "reset" && o.Rule.Name == "protocol":
+			return true
+		}
+	}
+	return false
+}
+
+// ID names a rule at a place in the case's hypotheses. It depends on nothing
+// but the two, so that a view that grows never renames one.
+func (p *Place) ID(r *rules.Rule) string { return "H" + strconv.Itoa(p.N) + "-" + r.Name }
+
+// Opening returns the hypotheses that a place starts with.
+func (p *Place) Opening() []*rules.Rule {
+	for _, o := range rules.Openings {
+		if o.Kind != "" && !p.Has("about-"+string(o.Kind)) {
+			continue
+		}
+		var out []*rules.Rule
+		for _, x := range o.Rules {
+			if ok, _ := p.Holds(x.Needs); ok && len(out) < p.openingSize() {
+				out = append(out, rules.Named(x.Rule))
+			}
+		}
+		if len(out) > 0 {
+			return out
+		}
+	}
+	return nil
+}
+
+// openingSize: a place behind another one gets fewer hypotheses, so that a chain
+// does not drown the reader.
+func (p *Place) openingSize() int {
+	if p.Parent != nil {
+		return 3
+	}
+	return rules.MaxOpenings
+}
+
+// IDs are the audit ids of facts, each once, in order of observation. Facts
+// that follow from the symptom alone have none; then everything that was seen
+// at the place stands for them.
+func (p *Place) IDs(facts []Fact) []string {
+	with := shown(facts)
+	if len(with) == 0 {
+		for _, fs := range p.facts {
+			with = append(with, shown(fs)...)
+		}
+	}
+	slices.SortStableFunc(with, func(x, y Fact) int {
+		if x.obs != y.obs {
+			return x.obs - y.obs
+		}
+		return strings.Compare(x.id, y.id)
+	})
+	var out []string
+	for _, f := range with {
+		if !slices.Contains(out, f.id) {
+			out = append(out, f.id)
+		}
+	}
+	return out
+}
+
+// shown are the facts that a command's output shows: not those that follow from
+// the symptom, nor those that only say that a command did not run.
+func shown(facts []Fact) []Fact {
+	var out []Fact
+	for _, f := range facts {
+		if f.id != "" && !strings.HasPrefix(f.word, "without-") && !strings.HasPrefix(f.word, "denied-") {
+			out = append(out, f)
+		}
+	}
+	return out
+}
+
+// Why says in words which facts decided.
+func (p *Place) Why(facts []Fact) string {
+	var out []string
+	for _, f := range facts {
+		if s, ok := factWords[f.word]; ok && !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	if len(out) == 0 {
+		return "what was seen at " + p.Title() + " speaks against it"
+	}
+	return p.Title() + " " + strings.Join(out, ", ")
+}
+
+// factWords are facts as parts of a sentence that begins with the place.
+var factWords = map[string]string{
+	"ok": "answers as it should", "connected": "accepts connections", "open": "accepts connections", "answered": "answers", "refused": "refuses connections",
+	"no-listener": "has no listener", "listener": "has a listener", "queue-ok": "has room in its accept queue", "queue-full": "has a full accept queue",
+	"silent": "does not answer connection attempts", "unresolved": "has a name that does not resolve", "error": "answers with an error",
+	"own": "produces the error itself", "gateway": "passes on a failure from behind it", "reset": "resets connections", "empty": "closes without an answer",
+	"no-answer": "accepts and then says nothing", "unreachable": "is unreachable", "ping-ok": "answers ping", "route-local": "is this machine",
+	"no-name": "has a name that its DNS server does not know", "server-fails": "has a DNS server that fails", "server-silent": "has a DNS server that does not answer",
+	"server-refused": "has no DNS server behind its address", "named-there": "has a name that its DNS server resolves", "named-here": "has a name that resolves here",
+	"named-system": "has a name that programs here resolve", "cert-dates-ok": "has a certificate within its validity", "cert-name-ok": "has a certificate for its name",
+	"trusted": "has a certificate that is trusted here", "not-tls": "does not speak TLS", "tls-here": "speaks TLS", "untrusted": "shows a certificate that is not accepted",
+	"counted": "was watched through the kernel's counters", "no-data": "has a name without an address", "no-name-here": "has a name that DNS does not know",
+	"server-unwilling": "has a DNS server that refuses to answer", "behind-failed": "fails because of what is behind it",
+}
+
+// Target is what a probe at this place touches.
+func (p *Place) Target(pr rules.Probe) string {
+	if strings.Contains(pr.Args, "{server}") && p.Server != nil {
+		return p.Server.String()
+	}
+	return p.Title()
+}
+
+// Effect is what the failure of the places behind it does to this place, as the
+// end of a sentence with {parts}.
+func (p *Place) Effect() string {
+	if p.web.Code < 400 {
+		return "({code}) sends its clients to a place that does not work"
+	}
+	return "answers {code}"
+}
+
+// Works reports whether a place did what it is for, every time it was asked.
+func (p *Place) Works() bool {
+	if p.failures > 0 {
+		return false
+	}
+	switch {
+	case p.End.Port != 0:
+		return len(p.goodIDs) > 0
+	case p.Has("bare"):
+		return p.Has("named-there") || p.Has("named-here") || p.Has("named-system")
+	}
+	return p.Has("ping-ok") && !p.Has("ping-loss")
+}
+
+// Checked says what was seen to be in order at a place.
+func (p *Place) Checked() string {
+	var out []string
+	switch {
+	case p.End.HTTP() && p.web.Answered():
+		out = append(out, fmt.Sprintf("answered %d of %d requests (the last with %d in %s)", len(p.goodIDs), p.fetches, p.web.Code, seconds(p.web.Total)))
+	case p.Has("open"):
+		out = append(out, "accepted every connection")
+	}
+	for _, w := range []struct{ word, says string }{
+		{"queue-ok", "its accept queue is empty"}, {"trusted", "its certificate is valid and trusted"}, {"named-there", "the DNS server resolves it"},
+		{"named-here", "it resolves"}, {"named-system", "programs here resolve it"}, {"ping-ok", "it answers ping"}, {"path-ends", "the path is open"},
+	} {
+		if p.Has(w.word) && !(w.word == "ping-ok" && p.Has("ping-loss")) {
+			out = append(out, w.says)
+		}
+	}
+	return p.Title() + ": " + strings.Join(out, ", ") + "."
+}
+
+// Unseen are the gaps of one place.
+func (p *Place) Unseen(verdict string) []string {
+	var out []string
+	if verdict == "no_fault" && p.About.Since != "" {
+		out = append(out, "What happened at "+p.About.Since+" cannot be seen now; only the present was checked.")
+	}
+	if p.End.HTTP() && p.End.Path == "" && verdict == "no_fault" {
+		out = append(out, "Only the root path of "+p.Title()+" was requested; no other path was named.")
+	}
+	if !p.End.HTTP() && p.End.Port != 0 && p.Has("open") {
+		out = append(out, "Whether "+p.Title()+" speaks its own protocol correctly was not tested, only that it accepts connections.")
+	}
+	if p.Has("host-only") {
+		out = append(out, "No port of "+p.Title()+" was named, so no service on it was tested.")
+	}
+	if p.Has("remote") && !p.Has("local") && p.Has("port") {
+		out = append(out, "Listeners and queues on "+p.End.Host+" cannot be seen from this machine.")
+	}
+	return out
+}
+
+// Leads reports whether q is behind p, so that a circle is not followed.
+func (p *Place) Leads(q *Place) bool {
+	for _, c := range p.Behind {
+		if c == q || c.Leads(q) {
+			return true
+		}
+	}
+	return false
+}
