@@ -14,6 +14,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"ghostbot/internal/sim/slack/blockkit"
 )
 
 var urlLine = regexp.MustCompile(`Slack workspace +(http://\S+)`)
@@ -225,5 +227,45 @@ func TestSlackVerb(t *testing.T) {
 	}
 	if info, err := os.Stat(state); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("state: %v, %v", info, err)
+	}
+}
+
+func TestSlackVerbWithSeed(t *testing.T) {
+	seed := filepath.Join(t.TempDir(), "seed.json")
+	err := os.WriteFile(seed, []byte(`{"team":{"id":"T1","name":"Mine","app_id":"A1","bot_id":"B1","bot_user_id":"U9"},
+		"users":[{"id":"U1","name":"me","team_id":"T1"}],"channels":[{"id":"C1","name":"here","members":["U1","U9"]}]}`), 0o600)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := start(t, "slack", "--addr", "127.0.0.1:0", "--seed", seed)
+	p.waitFor(&p.log, "workspace: http://127.0.0.1:")
+	url := strings.Fields(p.log.String())[1]
+	res, err := http.Get(url + "/lab/channels")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	var list []struct{ Name string }
+	if err := json.NewDecoder(res.Body).Decode(&list); err != nil || len(list) != 1 || list[0].Name != "here" {
+		t.Errorf("channels: %+v, %v", list, err)
+	}
+	var out, log bytes.Buffer
+	if code := run(context.Background(), []string{"slack", "--seed", "/nonexistent"}, &out, &log); code != 10 || !strings.Contains(log.String(), "--seed") {
+		t.Errorf("exit %d\n%s", code, log.String())
+	}
+}
+
+// The guide goes past the checks of posting, so it is checked here.
+func TestGuideIsValid(t *testing.T) {
+	m := guide("C1", []string{"one <b> & two", strings.Repeat("x", 500)})
+	l, err := blockkit.Decode(m.Blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if bad := blockkit.CheckMessage(l); len(bad) != 0 {
+		t.Errorf("refused: %v", bad)
+	}
+	if !blockkit.FindMentions(m.Text, l, nil).Empty() || m.Text == "" {
+		t.Error("the guide mentions somebody or says nothing")
 	}
 }

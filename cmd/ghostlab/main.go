@@ -30,7 +30,7 @@ const (
 )
 
 const usage = `usage: ghostlab demo [--addr HOST:PORT] [--incident NAME] [--list] [--ghostbot PATH] [--state-dir DIR] [--fresh]
-       ghostlab slack [--addr HOST:PORT] [--state FILE] [--rate-limits]`
+       ghostlab slack [--addr HOST:PORT] [--state FILE] [--seed FILE] [--rate-limits]`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

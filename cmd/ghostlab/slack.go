@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	slacksim "ghostbot/internal/sim/slack"
+	"ghostbot/internal/sim/slack/workspace"
 )
 
 const defaultAddr = "127.0.0.1:8484"
@@ -22,10 +23,19 @@ func slackVerb(ctx context.Context, args []string, out, log io.Writer) error {
 	addr := fs.String("addr", defaultAddr, "")
 	state := fs.String("state", "", "")
 	limits := fs.Bool("rate-limits", false, "")
+	seedFile := fs.String("seed", "", "")
 	if err := parse(fs, args, out); err != nil {
 		return err
 	}
-	s, err := workspaceAt(slacksim.Options{StateFile: *state, RateLimits: *limits, Approvers: approversFromEnv()}, *addr, set(fs, "addr"), log)
+	opt := slacksim.Options{StateFile: *state, RateLimits: *limits, Approvers: approversFromEnv()}
+	if *seedFile != "" {
+		seed, err := workspace.ReadSeed(*seedFile)
+		if err != nil {
+			return fmt.Errorf("%w: --seed: %v", errUsage, err)
+		}
+		opt.Seed = &seed
+	}
+	s, err := workspaceAt(opt, *addr, set(fs, "addr"), log)
 	if err != nil {
 		return err
 	}

@@ -108,7 +108,7 @@ func (s *Server) observe(user, channel string, wait time.Duration) *observer {
 	}
 	o := &observer{s: s, user: user, channel: channel, wait: wait, start: time.Now()}
 	o.out = Outcome{OK: true, Ephemerals: []Shown{}, Messages: []Shown{}}
-	o.events, o.cancel = s.ws.Subscribe()
+	o.events, o.cancel = s.ws.Subscribe(256)
 	return o
 }
 
@@ -126,22 +126,18 @@ const grace = 40 * time.Millisecond
 // settle waits for consequences and ends the observation.
 func (o *observer) settle() Outcome {
 	defer o.cancel()
-	wait := o.wait
 	if !o.out.OK {
-		wait = 0
+		o.wait = 0
 	}
-	t := time.NewTimer(wait)
+	t := time.NewTimer(o.wait)
 	defer t.Stop()
 	for {
-		select {
+		select { // what has happened comes before the end of the wait
 		case e, open := <-o.events:
 			if !open {
 				return o.out
 			}
-			if o.note(e) && !o.seen {
-				o.seen = true
-				t.Reset(min(wait, grace))
-			}
+			o.take(e, t)
 			continue
 		default:
 		}
@@ -150,15 +146,20 @@ func (o *observer) settle() Outcome {
 			if !open {
 				return o.out
 			}
-			if o.note(e) && !o.seen {
-				o.seen = true
-				t.Reset(min(wait, grace))
-			}
+			o.take(e, t)
 		case <-t.C:
 			return o.out
 		case <-o.s.ctx.Done():
 			return o.out
 		}
+	}
+}
+
+// take notes an event; the first that matters shortens the wait.
+func (o *observer) take(e workspace.Event, t *time.Timer) {
+	if o.note(e) && !o.seen {
+		o.seen = true
+		t.Reset(min(o.wait, grace))
 	}
 }
 

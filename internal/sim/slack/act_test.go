@@ -112,7 +112,7 @@ func TestFailuresAreVisible(t *testing.T) {
 	if out, _ := s.Command("incidents", "commander", "bad"); out.Error != "invalid_command_response" {
 		t.Errorf("bad payload: %+v", out)
 	}
-	events, cancel := s.Workspace().Subscribe()
+	events, cancel := s.Workspace().Subscribe(1024)
 	defer cancel()
 	out, err = s.Click(slacksim.Click{TS: ts, Channel: incidents, User: "commander", ActionID: "go"})
 	if err != nil || out.OK || out.Error != "operation_timeout" || out.Detail == "" {

@@ -22,7 +22,7 @@ func (s *Server) dispatch(events <-chan workspace.Event, cancel func()) {
 		case e, open := <-events:
 			if !open { // fell behind: what was missed is lost, as on a very bad day at Slack
 				s.opt.Logger.Warn("events lost: the dispatcher fell behind")
-				events, cancel = s.ws.Subscribe()
+				events, cancel = s.ws.Subscribe(1024)
 				continue
 			}
 			s.event(e)

@@ -363,7 +363,7 @@ type labEvent struct {
 // state again.
 func (s *Server) labEvents(w http.ResponseWriter, r *http.Request) {
 	user := r.URL.Query().Get("user")
-	events, cancel := s.ws.Subscribe()
+	events, cancel := s.ws.Subscribe(1024)
 	defer cancel()
 	w.Header().Set("Content-Type", "text/event-stream")
 	w.Header().Set("Cache-Control", "no-store")

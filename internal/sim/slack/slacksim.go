@@ -22,7 +22,6 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"time"
@@ -158,7 +157,7 @@ func (s *Server) Start(addr string) error {
 func (s *Server) StartOn(l net.Listener) {
 	s.URL = "http://" + l.Addr().String()
 	s.APIURL = s.URL + "/api/"
-	events, cancel := s.ws.Subscribe()
+	events, cancel := s.ws.Subscribe(1024)
 	s.wg.Add(2)
 	go func() {
 		defer s.wg.Done()
@@ -177,14 +176,18 @@ func (s *Server) StartOn(l net.Listener) {
 	}
 }
 
-// saver writes the state a few times a second while it changes.
+// saver writes the state a few times a second while it changes, and less often when that takes
+// long, so that saving never takes more than a twentieth of the time.
 func (s *Server) saver() {
-	t := time.NewTicker(300 * time.Millisecond)
+	const often = 300 * time.Millisecond
+	t := time.NewTimer(often)
 	defer t.Stop()
 	for {
 		select {
 		case <-t.C:
+			began := time.Now()
 			s.save()
+			t.Reset(max(often, 20*time.Since(began)))
 		case <-s.ctx.Done():
 			s.save()
 			return
@@ -295,12 +298,4 @@ func contains(l []string, s string) bool {
 		}
 	}
 	return false
-}
-
-// RemoveState deletes a state file, for a fresh start.
-func RemoveState(path string) error {
-	if err := os.Remove(path); err != nil && !os.IsNotExist(err) {
-		return fmt.Errorf("removing state: %w", err)
-	}
-	return nil
 }

@@ -95,7 +95,7 @@ await step('reload');
 
 // Mentions: the counter goes up for what really pages, and unread channels show it.
 await lab('message', { channel: 'network', user: 'commander', text: '@guest-vendor look at this' });
-await page.locator('#paged.some b:text-is("1")').waitFor();
+await page.locator('#paged.some b:text-is("2")').waitFor();
 await page.locator('.side-item:has-text("network") .side-badge').waitFor();
 await page.locator('.side-item:has-text("network")').click();
 await page.locator('.msg.mentions-me').waitFor();

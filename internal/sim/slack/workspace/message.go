@@ -332,7 +332,7 @@ func (w *Workspace) React(channelID, ts, name, userID string) (bool, error) {
 		return false, nil
 	}
 	m.Reactions[i].Users = append(slices.Clone(m.Reactions[i].Users), userID)
-	w.changed(Event{Kind: "message_changed", Channel: m.Channel, Message: m.copy()})
+	w.changed(Event{Kind: "reaction", Channel: m.Channel, Message: m.copy()})
 	return true, nil
 }
 
@@ -351,7 +351,7 @@ func (w *Workspace) Unreact(channelID, ts, name, userID string) (bool, error) {
 			if len(left) == 0 {
 				m.Reactions = slices.Delete(slices.Clone(m.Reactions), i, i+1)
 			}
-			w.changed(Event{Kind: "message_changed", Channel: m.Channel, Message: m.copy()})
+			w.changed(Event{Kind: "reaction", Channel: m.Channel, Message: m.copy()})
 			return true, nil
 		}
 	}

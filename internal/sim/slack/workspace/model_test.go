@@ -186,7 +186,7 @@ func TestAgainstModel(t *testing.T) {
 // Everything at once from many goroutines: for the race detector, and for the order of events.
 func TestConcurrentUse(t *testing.T) {
 	w, _ := newWorkspace()
-	events, cancel := w.Subscribe()
+	events, cancel := w.Subscribe(1024)
 	done := make(chan int)
 	for g := range 8 {
 		go func() {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -45,17 +46,31 @@ func (w *Workspace) Save(path string) error {
 }
 
 func (w *Workspace) snapshot() ([]byte, error) {
+	s, dirty := w.collect()
+	if !dirty {
+		return nil, nil
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encoding workspace: %w", err)
+	}
+	return raw, nil
+}
+
+// collect copies the state, so that nobody has to wait while it is encoded.
+func (w *Workspace) collect() (saved, bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if !w.dirty {
-		return nil, nil
+		return saved{}, false
 	}
-	s := saved{Version: 1, Secrets: w.secrets, Messages: map[string][]Message{}, Pages: w.pages,
+	w.dirty = false
+	s := saved{Version: 1, Secrets: maps.Clone(w.secrets), Messages: map[string][]Message{}, Pages: slices.Clone(w.pages),
 		LastTS: w.lastTS, Serial: w.serial}
 	for _, c := range w.channels {
-		s.Channels = append(s.Channels, c.Channel)
+		s.Channels = append(s.Channels, c.copy())
 		for _, m := range c.messages {
-			s.Messages[c.ID] = append(s.Messages[c.ID], *m)
+			s.Messages[c.ID] = append(s.Messages[c.ID], *m.copy())
 		}
 	}
 	for _, f := range w.files {
@@ -68,12 +83,7 @@ func (w *Workspace) snapshot() ([]byte, error) {
 	for _, v := range w.homes {
 		s.Homes = append(s.Homes, *v)
 	}
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("encoding workspace: %w", err)
-	}
-	w.dirty = false
-	return raw, nil
+	return s, true
 }
 
 func replace(path string, raw []byte) error {

@@ -1,7 +1,10 @@
 package workspace
 
 import (
+	"bytes"
+	"encoding/json"
 	"fmt"
+	"os"
 	"slices"
 )
 
@@ -14,6 +17,35 @@ type Seed struct {
 	Channels []Channel `json:"channels"`
 	// Approvers names the users and groups the lab shows as approvers unless it is told otherwise.
 	Approvers []string `json:"approvers"`
+}
+
+// ReadSeed reads a seed from a JSON file. Unknown members are errors, as are people and channels
+// without an id or name.
+func ReadSeed(path string) (Seed, error) {
+	raw, err := os.ReadFile(path)
+	if err != nil {
+		return Seed{}, fmt.Errorf("reading seed: %w", err)
+	}
+	var s Seed
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&s); err != nil {
+		return Seed{}, fmt.Errorf("reading seed %s: %w", path, err)
+	}
+	for _, u := range s.Users {
+		if u.ID == "" || u.Name == "" || u.TeamID == "" {
+			return Seed{}, fmt.Errorf("reading seed %s: user %+v: want id, name and team_id", path, u)
+		}
+	}
+	for _, c := range s.Channels {
+		if c.ID == "" || c.Name == "" {
+			return Seed{}, fmt.Errorf("reading seed %s: channel %+v: want id and name", path, c)
+		}
+	}
+	if s.Team.ID == "" || s.Team.BotUID == "" || s.Team.BotID == "" || s.Team.AppID == "" {
+		return Seed{}, fmt.Errorf("reading seed %s: team: want id, app_id, bot_id and bot_user_id", path)
+	}
+	return s, nil
 }
 
 // DefaultSeed is an operations team: roles instead of names, two on-call engineers who may approve

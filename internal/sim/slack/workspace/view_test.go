@@ -119,7 +119,7 @@ func TestViewStack(t *testing.T) {
 	if diff := cmp.Diff([]string{commander + " other"}, titles(w.Views())); diff != "" {
 		t.Error(diff)
 	}
-	events, cancel := w.Subscribe()
+	events, cancel := w.Subscribe(1024)
 	defer cancel()
 	w.OpenView(commander, modal("instead"), "trigger")
 	if e := <-events; e.Kind != "view_closed" || e.View.ID != other.ID {

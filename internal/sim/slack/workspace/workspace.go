@@ -44,8 +44,12 @@ type Workspace struct {
 
 // Team is the workspace's identity and that of the app installed in it.
 type Team struct {
-	ID, Name, Domain     string
-	AppID, BotID, BotUID string
+	ID     string `json:"id"`
+	Name   string `json:"name"`
+	Domain string `json:"domain"`
+	AppID  string `json:"app_id"`
+	BotID  string `json:"bot_id"`
+	BotUID string `json:"bot_user_id"`
 }
 
 // User is one account. Foreign people have another TeamID.
@@ -332,8 +336,8 @@ func (w *Workspace) Announce(e Event) {
 
 // Subscribe returns a channel of changes. A subscriber that falls behind by more than its buffer is
 // cut off (the channel is closed) and has to read the state again.
-func (w *Workspace) Subscribe() (<-chan Event, func()) {
-	ch := make(chan Event, 1024)
+func (w *Workspace) Subscribe(buffer int) (<-chan Event, func()) {
+	ch := make(chan Event, buffer)
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.subs[ch] = true

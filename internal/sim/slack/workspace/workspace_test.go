@@ -384,7 +384,7 @@ func TestCopies(t *testing.T) {
 
 func TestSubscribe(t *testing.T) {
 	w, _ := newWorkspace()
-	events, cancel := w.Subscribe()
+	events, cancel := w.Subscribe(1024)
 	m := post(t, w, Message{Text: "a"})
 	post(t, w, Message{Text: "b", Ephemeral: true, To: oncall})
 	w.Announce(Event{Kind: "sockets", Text: "1"})
@@ -404,7 +404,7 @@ func TestSubscribe(t *testing.T) {
 	if _, open := <-events; open {
 		t.Error("still open")
 	}
-	slow, cancel := w.Subscribe()
+	slow, cancel := w.Subscribe(1024)
 	defer cancel()
 	for range 1030 {
 		w.Announce(Event{Kind: "x"})

@@ -42,7 +42,7 @@ const go = (channel, ts, thread) => { location.hash = '#/' + [channel, ts, threa
 // ---- top bar ----
 
 function drawTop() {
-  $('team').replaceChildren(h('img', { src: 'icon.svg', alt: '' }), S.team.Name || 'Ghost Lab');
+  $('team').replaceChildren(h('img', { src: 'icon.svg', alt: '' }), S.team.name || 'Ghost Lab');
   const n = S.sockets;
   $('socket').className = 'socket ' + (!S.connected ? 'off' : n ? 'on' : 'idle');
   $('socket').title = n + ' Socket Mode connection' + (n === 1 ? '' : 's');
@@ -128,15 +128,15 @@ function drawSidebar() {
   };
   const scroll = $('sidebar').scrollTop;
   $('sidebar').replaceChildren(
-    h('div', { class: 'side-head' }, S.team.Name || ''),
+    h('div', { class: 'side-head' }, S.team.name || ''),
     h('div', { class: 'side-title' }, 'Channels'),
     ...S.channels.map(c => entry(c.id, c.name, h('span', { class: 'side-lead' }, icon('hash')), c.topic)),
     h('div', { class: 'side-title' }, 'Apps'),
-    S.direct ? entry(S.direct.id, 'Ghost', avatar(S.users.get(S.team.BotUID), 'small'), 'Home and direct messages')
-      : h('button', { type: 'button', class: 'side-item', on: { click: openDirect } }, avatar(S.users.get(S.team.BotUID), 'small'), h('span', { class: 'side-name' }, 'Ghost')));
+    S.direct ? entry(S.direct.id, 'Ghost', avatar(S.users.get(S.team.bot_user_id), 'small'), 'Home and direct messages')
+      : h('button', { type: 'button', class: 'side-item', on: { click: openDirect } }, avatar(S.users.get(S.team.bot_user_id), 'small'), h('span', { class: 'side-name' }, 'Ghost')));
   $('sidebar').scrollTop = scroll;
   const total = S.channels.reduce((sum, c) => sum + (c.id === S.channel ? 0 : unread(c.id).at), 0);
-  document.title = (total ? `(${total}) ` : '') + (channelOf(S.channel)?.name || '') + ' · ' + (S.team.Name || 'Ghost Lab');
+  document.title = (total ? `(${total}) ` : '') + (channelOf(S.channel)?.name || '') + ' · ' + (S.team.name || 'Ghost Lab');
 }
 
 async function openDirect() {
@@ -170,7 +170,7 @@ function head(c) {
   const tabs = c.is_im && h('div', { class: 'tabs', role: 'tablist' }, ['home', 'messages'].map(x => h('button', { type: 'button', role: 'tab', 'aria-selected': String(tab === x), class: 'tab' + (tab === x ? ' at' : ''), on: { click: () => { tab = x; if (x === 'home') api('home', { user: S.me }); drawChannel(false); } } }, x[0].toUpperCase() + x.slice(1))));
   return h('header', { class: 'channel-head' },
     iconButton('back', 'Channels', () => { location.hash = '#/list'; }, 'only-narrow'),
-    h('div', { class: 'channel-title' }, h('h1', {}, c.is_im ? avatar(S.users.get(S.team.BotUID), 'small') : icon('hash'), c.is_im ? 'Ghost' : c.name), tabs, c.topic && h('span', { class: 'topic', title: c.topic }, c.topic)),
+    h('div', { class: 'channel-title' }, h('h1', {}, c.is_im ? avatar(S.users.get(S.team.bot_user_id), 'small') : icon('hash'), c.is_im ? 'Ghost' : c.name), tabs, c.topic && h('span', { class: 'topic', title: c.topic }, c.topic)),
     pinned.length ? h('button', { type: 'button', class: 'btn small quiet', on: { click: () => showPinned(c, pinned) } }, icon('pin'), ` ${pinned.length} pinned`) : '',
     h('span', { class: 'members', title: c.members.map(id => (S.users.get(id) || {}).name || id).join(', ') }, icon('people'), ' ', c.members.length));
 }

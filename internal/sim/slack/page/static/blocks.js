@@ -28,6 +28,7 @@ const drawers = {
   rich_text: b => h('div', { class: 'b-rich' }, b.elements.map(e => rich(e))),
   markdown: b => h('div', { class: 'b-markdown md' }, t.markdown(b.text)),
   table,
+  file: b => h('div', { class: 'b-context' }, icon('file'), ' remote file ', b.external_id),
   video: b => h('div', {}, t.linkNode(b.title_url || b.video_url, b.title.text)),
   task_card: b => h('div', { class: 'b-task' }, h('span', { class: 'b-task-state ' + (b.status || '') }, b.status || 'pending'), ' ', b.title),
   plan: (b, ctx) => h('div', { class: 'b-plan' }, h('b', {}, b.title), (b.tasks || []).map(x => block({ ...x, type: 'task_card' }, ctx))),

@@ -70,7 +70,7 @@ function suggestions(area, thread) {
   if (!thread && /^\/\S*$/.test(before)) {
     return [S.command].filter(c => c.startsWith(before) && before.length > 0).flatMap(c => usage.map(u => {
       const insert = c + ' ' + u.split(' ')[0] + (u.includes('<') ? ' ' : '');
-      return { label: c + ' ' + u, note: 'Ghost', lead: avatar(S.users.get(S.team.BotUID), 'small'), run: () => { area.value = insert; area.dispatchEvent(new Event('input')); } };
+      return { label: c + ' ' + u, note: 'Ghost', lead: avatar(S.users.get(S.team.bot_user_id), 'small'), run: () => { area.value = insert; area.dispatchEvent(new Event('input')); } };
     }));
   }
   const m = /(^|\s)@([a-z0-9._-]*)$/i.exec(before);

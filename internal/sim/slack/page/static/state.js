@@ -65,7 +65,7 @@ function take(st) {
 
 function apply(e) {
   switch (e.kind) {
-    case 'message': case 'ephemeral': case 'message_changed':
+    case 'message': case 'ephemeral': case 'message_changed': case 'reaction':
       put(e.full);
       if (e.kind === 'message') { S.statuses.delete(e.channel + ' ' + (e.full.thread_ts || '')); announce(e.full); }
       changed('messages ' + e.channel);
