@@ -231,7 +231,7 @@ var All = []Rule{
 			{"silent ping-ok", "{host} answers ping, but connection attempts to port {port} get no answer: a filter drops them on the way or on the host", "medium", []string{"Check the filters between here and {host} for port {port} and allow it (undo: remove the rule). " + verifyIt}},
 			{"stalled big-lost", "Small packets reach {host}, full-sized ones do not and nobody says so: a path MTU black hole", "high", []string{"Allow ICMP fragmentation-needed on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt}},
 		},
-		Refute: []string{"connected !big-lost", "refused", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
+		Refute: []string{"connected !big-lost", "refused", "host-only ping-ok", "host-only ttl-exceeded", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
 	},
 	{
 		Name: "overload", Says: "{t} is overloaded: its accept queue is full",
@@ -374,14 +374,14 @@ var All = []Rule{
 var Openings = []Opening{
 	{symptom.Certificate, []Start{{"expired", "tls"}, {"wrong-name", "tls"}, {"untrusted", "tls"}}},
 	{symptom.Name, []Start{{"no-record", "named"}, {"dns-server", "named"}, {"resolver", "named !server"}}},
-	{symptom.Error, []Start{{"dependency", "web"}, {"application", "web"}, {"refused", "port"}, {"overload", "port"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
-	{symptom.Refused, []Start{{"refused", "port"}, {"filtered", "port"}, {"dependency", "web root"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Error, []Start{{"dependency", "web"}, {"application", "web"}, {"refused", "port"}, {"overload", "port"}, {"path", "host-only !loopback"}, {"filtered", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Refused, []Start{{"refused", "port"}, {"filtered", "port"}, {"dependency", "web root"}, {"path", "!loopback"}, {"filtered", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 	{symptom.Reset, []Start{{"reset", "port"}, {"protocol", "web"}, {"refused", "port"}, {"overload", "port"}}},
 	{symptom.Overload, []Start{{"overload", "port"}, {"hang", "web"}, {"filtered", "port"}}},
-	{symptom.Silent, []Start{{"overload", "port"}, {"filtered", "port"}, {"hang", "web"}, {"path", "!loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
-	{symptom.Slow, []Start{{"slow", "web"}, {"overload", "port"}, {"path", "!loopback"}, {"filtered", "port !web"}}},
-	{symptom.Path, []Start{{"path", "!loopback"}, {"filtered", "port"}, {"refused", "port"}}},
-	{symptom.Unknown, []Start{{"refused", "port"}, {"dependency", "web"}, {"overload", "port"}, {"expired", "tls"}, {"path", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Silent, []Start{{"overload", "port"}, {"filtered", "port"}, {"hang", "web"}, {"path", "!loopback"}, {"filtered", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
+	{symptom.Slow, []Start{{"slow", "web"}, {"overload", "port"}, {"path", "!loopback"}, {"filtered", "port !web"}, {"filtered", "host-only !loopback"}}},
+	{symptom.Path, []Start{{"path", "!loopback"}, {"filtered", "port"}, {"filtered", "host-only !loopback"}, {"refused", "port"}}},
+	{symptom.Unknown, []Start{{"refused", "port"}, {"dependency", "web"}, {"overload", "port"}, {"expired", "tls"}, {"path", "host-only !loopback"}, {"filtered", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 }
 
 // Opening is what a kind of symptom starts with.
