@@ -18,7 +18,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
-	"strings"
 
 	"ghostbot/safeexec/policy/azure"
 	"ghostbot/safeexec/policy/danger"
@@ -127,10 +126,15 @@ func (p *Policy) Version() string { return p.version }
 // Classify decides about a command text. It never fails: a text that is no
 // command is RISKY with a nil Argv, which means that no approval can start it
 // as it stands.
-func (p *Policy) Classify(text string) Verdict {
-	text = strings.Trim(text, " ")
+func (p *Policy) Classify(text string) (v Verdict) {
+	defer func() {
+		// The parser is not ours: a text that breaks it is refused like any other.
+		if recover() != nil {
+			v = Verdict{Class: Risky, Environment: "local"}.explain(3, "internal", "the text cannot be read by the parser")
+		}
+	}()
 	c := shellwords.Parse(text)
-	v := Verdict{Class: Risky, Environment: "local", Argv: c.Argv}
+	v = Verdict{Class: Risky, Environment: "local", Argv: c.Argv}
 	if len(c.Argv) > 0 && c.Argv[0] == "az" {
 		v.Environment = "azure"
 	}

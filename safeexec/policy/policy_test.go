@@ -163,6 +163,7 @@ func FuzzRequote(f *testing.F) {
 	p := New(Options{})
 	f.Fuzz(func(t *testing.T, text string) {
 		v := p.Classify(text)
+		wellFormed(t, text, v)
 		if len(v.Argv) == 0 || v.Argv[0] == "" || len(text) > 2000 || strings.Trim(v.Argv[0], "abcdefghijklmnopqrstuvwxyz0123456789-_./") != "" {
 			return
 		}

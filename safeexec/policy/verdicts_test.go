@@ -42,6 +42,9 @@ func wellFormed(t *testing.T, text string, v Verdict) {
 	if v.Rule == "" || v.Reason == "" || strings.ContainsAny(v.Reason, "\n\x00") || len(v.Reason) > 300 {
 		t.Errorf("%.80q: rule %q, reason %q", text, v.Rule, v.Reason)
 	}
+	if v.Rule == "internal" {
+		t.Errorf("%.80q breaks the parser or the policy", text)
+	}
 	if (v.Class == Safe) != (v.Tier == nil) {
 		t.Errorf("%.80q is %s with tier %v", text, v.Class, v.Tier)
 	}

@@ -178,7 +178,7 @@ func TestText(t *testing.T) {
 			t.Errorf("Text(%.60q) finds nothing", c)
 		}
 	}
-	for _, c := range []string{"", " ", "'", ";", "ls", "echo 'reboot", "f() { g | g & }; f", "while true; do x; done", "while read x; do y & done", "a=reboot; echo $a", "echo $(echo reboot)", "# reboot", "ls # reboot",
+	for _, c := range []string{"", " ", "'", ";", "ls", "()x", "a | >x", "while; do x; done", "coproc", "echo 'reboot", "f() { g | g & }; f", "while true; do x; done", "while read x; do y & done", "a=reboot; echo $a", "echo $(echo reboot)", "# reboot", "ls # reboot",
 		"echo x > /tmp/reboot", "echo '> /dev/sda'", "cat <<EOF\nreboot\nEOF", "echo reboot | wc", "echo reboot | tee x", "case reboot in x) ;; esac", "for reboot in 1; do ls; done", "reboot() { ls; }", "A=reboot ls",
 		"az vm list --query \"[?name=='reboot']\"", "ping -c 1 'reboot", "python3 -c 'print(\"reboot\")'", "awk '!/reboot/'", "vim reboot!", strings.Repeat("x ", 20000), strings.Repeat("(", 300)} {
 		if why := Text(c); why != "" {

@@ -181,6 +181,9 @@ func skipFlags(args []string) []string {
 // forks reports a function that starts itself in a pipeline or in the
 // background, whatever its name.
 func forks(f *syntax.FuncDecl) bool {
+	if f.Name == nil {
+		return false // without a name it cannot start itself
+	}
 	name, bomb := f.Name.Value, false
 	syntax.Walk(f.Body, func(n syntax.Node) bool {
 		switch x := n.(type) {

@@ -173,13 +173,21 @@ func enum(values []string) *value {
 	for _, v := range values {
 		known[v] = true
 	}
-	return is("one of "+strings.Join(values, ", "), func(v string) bool { return known[v] })
+	return is("one of "+some(values), func(v string) bool { return known[v] })
+}
+
+// some lists values for people, the first dozen.
+func some(values []string) string {
+	if len(values) > 12 {
+		return strings.Join(values[:12], ", ") + " and others"
+	}
+	return strings.Join(values, ", ")
 }
 
 // set is a comma-separated list of known values.
 func set(values []string) *value {
 	one := enum(values)
-	return is("some of "+strings.Join(values, ", "), func(v string) bool {
+	return is("some of "+some(values), func(v string) bool {
 		for _, part := range strings.Split(v, ",") {
 			if one.ok(part) != "" {
 				return false
