@@ -56,7 +56,7 @@ func secretParam(name, v string) (scan.Category, bool) {
 	query := strings.IndexByte("?&#;", name[0]) >= 0
 	k := shape.Count(v)
 	switch name = strings.TrimLeft(name, "?&#; \n\"',"); {
-	case len(v) < 4:
+	case len(v) < 4 || scan.Empty(v):
 		return 0, false
 	case strings.HasSuffix(name, "sig=") || strings.HasSuffix(name, "signature="):
 		return scan.SAS, query || len(v) >= 20 && shape.Mixed(v)

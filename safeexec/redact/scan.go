@@ -136,8 +136,8 @@ func triggerTable() (t []trigger) {
 	add(ruleBearer, "bearer")
 	add(ruleHeader, "authorization", "x-ms-client-principal")
 	add(ruleCookie, "cookie")
-	add(ruleKeyBegin, "-----begin ", "---- begin ")
-	add(ruleKeyEnd, "private key-----", "private key block-----", "secret key-----", "static key v1-----")
+	add(ruleKeyBegin, "-----begin ", "---- begin ", "-----begin+")
+	add(ruleKeyEnd, "private key-----", "private+key-----", "private key block-----", "secret key-----", "static key v1-----")
 	add(rulePutty, "putty-user-key-file-")
 	add(ruleHash, "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$7$", "$8$", "$9$", "$14$", "$y$", "$gy$", "$apr1$", "$p$", "$h$", "$s$", "$sha1$",
 		"$sha512$", "$argon2", "$scrypt$", "$pbkdf2", "$krb5", "pbkdf2_sha256$", "pbkdf2:sha", "scrypt:", "$dcc2$", "$md5$", "$bcrypt-sha256$",

@@ -121,11 +121,22 @@ func (s *Fields) assigned(l scan.Label) bool {
 		s.nextLine(l, i)
 		return true
 	}
-	if colon && s.block(l, i) || s.list(l, i) {
+	if colon && s.block(l, i) || s.list(l, i) || colon && s.sentence(i) {
 		return true
+	}
+	if colon && l.End-l.Start == len("pass") && s.T[i] != '"' && s.T[i] != '\'' { // the result of a test more often
+		l.Weak = true
 	}
 	s.value(l, i, 0)
 	return true
+}
+
+// sentence says whether words follow at i rather than a value: "password:
+// authentication token updated".
+func (s *Fields) sentence(i int) bool {
+	end := shape.SetURL.End(s.T, i, i+scan.MaxLabel)
+	next := s.Peek(end, 2)
+	return end > i && len(next) == 2 && next[0] == ' ' && shape.Lower(next[1]) && shape.Ordinary(s.T[i:end]) && strings.Count(s.T[i:end], "-") < 2
 }
 
 // argument handles password("value").

@@ -164,28 +164,37 @@ func (s *Fields) element(l scan.Label) bool {
 // innerElements hold the text of the element around them.
 var innerElements = shape.Words("key value string text secret data")
 
-// elementText masks the text of an element at i, or of the first one in it.
+// elementText masks the text of an element at i, or of the first one in it. A
+// name in angle brackets that no end tag follows is a stand-in, no element.
 func (s *Fields) elementText(l scan.Label, i, depth int) bool {
-	t := s.T
-	n := strings.IndexByte(s.Peek(i, scan.GuardLen), '<')
-	text := strings.TrimSpace(s.Peek(i, scan.GuardLen))
-	if n >= 0 {
-		text = strings.TrimSpace(t[i : i+n])
+	const cdata = "<![CDATA["
+	closer := "<"
+	if strings.HasPrefix(s.T[i:], cdata) {
+		i += len(cdata)
+		closer = "]]>"
 	}
-	if text == "" {
-		if next := s.Peek(i+max(n, 0), 64); depth > 1 && n >= 0 {
-			if m := strings.IndexByte(next, '>'); m > 1 && shape.Fold(next[1:m], innerElements) {
-				return s.elementText(l, i+n+m+1, depth-1)
-			}
+	head := s.Peek(i, scan.GuardLen)
+	n := strings.Index(head, closer)
+	text := strings.TrimSpace(head[:max(n, 0)])
+	if n < 0 {
+		text = strings.TrimSpace(head)
+	}
+	switch tag := s.Peek(i+max(n, 0), scan.MaxLabel); {
+	case text == "":
+		if m := strings.IndexByte(tag, '>'); depth > 1 && n >= 0 && m > 1 && shape.Fold(tag[1:m], innerElements) {
+			return s.elementText(l, i+n+m+1, depth-1)
 		}
 		return true
-	}
-	if s.Harmless(l, scan.Value{Start: i, After: i, Quote: '<'}, text) || l.Weak && !shape.Secret(text) {
+	case n >= 0 && closer == "<" && !strings.HasPrefix(tag, "</"):
+		return false
+	case s.Harmless(l, scan.Value{Start: i, After: i, Quote: '<'}, text) || (l.Weak || n < 0) && !shape.Secret(text):
 		return true
 	}
-	end := len(t)
-	if m := strings.IndexByte(t[i:], '<'); m >= 0 {
+	end := len(s.T)
+	if m := strings.IndexAny(s.T[i:], "<\n"); n < 0 && m >= 0 {
 		end = i + m
+	} else if n >= 0 {
+		end = i + n
 	}
 	s.labelDone = max(s.labelDone, end)
 	s.Mask(i, end, l.Cat)

@@ -33,7 +33,7 @@ func (s *Phrases) KeyBegin(a, b int) {
 
 // privateName says whether the name of an armour is one of a secret.
 func privateName(name string) bool {
-	name = strings.ToUpper(name)
+	name = strings.ReplaceAll(strings.ToUpper(name), "+", " ")
 	return strings.IndexByte(name, '\n') < 0 && (strings.Contains(name, "PRIVATE KEY") || strings.Contains(name, "SECRET KEY") || strings.Contains(name, "STATIC KEY"))
 }
 
@@ -146,7 +146,7 @@ func (s *Phrases) Putty(a int) {
 	end := start
 	for {
 		k := scan.PadSet.End(s.T, shape.SetBase64.End(s.T, end, len(s.T)), len(s.T))
-		if k == end || s.Peek(k, 1) == ":" {
+		if k == end || !s.Newline(k) && s.T[k] != '\\' {
 			break
 		}
 		end = scan.KeySpace.End(s.T, k, k+3)

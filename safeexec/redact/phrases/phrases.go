@@ -257,7 +257,7 @@ func (s *Phrases) deviceSecret(p string, i int, c scan.Category) int {
 	}
 	head := s.Head(v)
 	if n := scan.MarkAt(head); n > 0 && n == len(head) {
-		return v.End
+		return max(v.After, v.End)
 	}
 	if len(head) < 3 || s.Harmless(scan.Label{}, v, head) || shape.Fold(head, scan.ConfigWords) || p == "%" && !shape.Secret(head) {
 		return -1
@@ -346,7 +346,7 @@ func (s *Phrases) inner(p string, i int, c scan.Category) int {
 		s.phraseDone = s.Extend(v)
 		s.Mask(v.Start, s.phraseDone, c)
 	}
-	return v.End
+	return max(v.After, v.End)
 }
 
 // basic masks base64 of user:password.

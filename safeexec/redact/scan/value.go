@@ -50,7 +50,7 @@ func (s *Text) Separator(i int) int {
 		if !strings.HasPrefix(t, sep) {
 			continue
 		}
-		if sep == "::" && len(t) > 2 && shape.Letter(t[2]) { // a name in a namespace
+		if sep == "::" && (len(t) > 2 && shape.Letter(t[2]) || i > 0 && shape.Blank(s.T[i-1])) { // a name in a namespace, an address
 			return 0
 		}
 		return len(sep)
@@ -252,13 +252,13 @@ var Nothing = shape.Words("null nil none true false yes no on off enabled disabl
 	"succeeded failed failure success error valid denied granted accepted rejected changed unchanged updated created deleted rotated " +
 	"provided supplied supported unsupported found notfound pending active inactive private public shared primary secondary self " +
 	"bytes bits undef nan void {} [] () -- ... inherit inherited same required. optional. vault kms keychain keyring pam ldap " +
-	"secrets tokens passwords keys credentials")
+	"secrets tokens passwords keys credentials via flag option argument")
 
 // References are how a value begins that only names where the secret is, or
 // is a public key.
 var references = []string{
 	"${", "$(", "$[", "{{", "%(", "<%", "@microsoft.keyvault(", "var.", "local.", "data.", "module.", "os.environ", "os.getenv", "process.env",
-	"getenv(", "env(", "env.", "env:", "env[", "secrets.", "vault:", "vault.", "ref+", "!ref", "!getatt", "!sub", "arn:", "projects/", "op://", "awssm:",
+	"getenv(", "env(", "env.", "env:", "env[", "secrets.", "vault:", "vault.", "ref+", "!vault", "!secret", "!encrypted", "!ref", "!getatt", "!sub", "arn:", "projects/", "op://", "awssm:",
 	"(sensitive", "(known after", "(hidden", "(redacted", "(masked", "(unknown", "(none", "(not ", "(empty", "lookup(", "sops:", "aws-sm:",
 	"ssh-rsa", "ssh-ed25519", "ecdsa-sha2", "sk-ssh-", "sk-ecdsa", "aaaab3nza", "aaaac3nza", "aaaae2vjz", "fn::", "config.", "settings.", "self.",
 	"http://", "https://", "file:", "keyvault", "secretsmanager:", "ssm:", "function", "map[",
@@ -269,7 +269,7 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 	if n := MarkAt(head); n > 0 {
 		return n == len(head)
 	}
-	if len(head) < GuardLen && Empty(head) || Reference(head) {
+	if len(head) < GuardLen && Empty(head) || Reference(s.Peek(v.Start, GuardLen)) {
 		return true
 	}
 	switch last := head[len(head)-1]; {

@@ -25,7 +25,7 @@ func Classify(before, identifier string) (Label, bool) {
 	}
 	c := l.class[noun]
 	out := Label{Noun: c, Qualifier: l.qualifier(noun), Compound: c&Compound != 0 || noun > first}
-	out.Weak = c&Plural != 0 || c&(Auth|Strong) == Auth || c&Key != 0 && (c|out.Qualifier)&Strong == 0
+	out.Weak = c&Plural != 0 || c&(Auth|Compound) == Auth || c&Key != 0 && (c|out.Qualifier)&Strong == 0
 	for i, c := range l.class[:l.n] {
 		if c&Not != 0 || i > noun && c&Tail != 0 && c&Neutral == 0 {
 			return Label{}, false

@@ -61,7 +61,7 @@ func wordTable() map[string]Class {
 			"algolia twilio aws gcp azure google bgp ospf esp enc ldap pem pgp gpg age user db database site web partner team project " +
 			"merchant system machine agent registration enrollment join cluster event events log logs metrics tenant org"},
 		{Not, "public pub disable disabled allow allowed allows forgot cache partition sort foreign idempotency idempotent index page " +
-			"nextpage continuation lexer large extended send match without"},
+			"nextpage continuation lexer large extended send match without existing"},
 		{Tail, "name names type types policy policies days file files filename path paths ref refs reference length len expires expiry " +
 			"expiration expire expired expiring enabled enable required require count counts id ids uri url uris urls endpoint endpoints " +
 			"format version versions algorithm alg algo algorithms size sizes age min max limit limits ttl status state mode modes method " +
