@@ -62,9 +62,7 @@ func (b *board) open(s symptom.Symptom) {
 		b.add(place.New(e, s))
 	}
 	if len(s.Targets) == 0 && s.Resolver != nil {
-		p := place.New(symptom.Endpoint{Scheme: "tcp", Host: s.Resolver.Host, Port: s.Resolver.Port}, s)
-		p.Server = nil
-		b.add(p)
+		b.add(place.New(symptom.Endpoint{Scheme: "tcp", Host: s.Resolver.Host}, s))
 	}
 }
 

@@ -297,6 +297,25 @@ func TestVariations(t *testing.T) {
 		{"a service at a name that one DNS server knows", "api.shop.test:PORT refuses, our DNS server is UP", func(t *testing.T) (string, string) {
 			return closed(t, "127.0.0.1"), serveDNS(t, rcodeOK)
 		}, want{"root_cause", []string{"Nothing listens on api.shop.test:PORT"}, "refused", "high"}},
+		{"500 with Python's pair of host and port", "ADDR answers 500", func(t *testing.T) (string, string) {
+			up := closed(t, "127.0.0.1")
+			_, port, _ := net.SplitHostPort(up)
+			return serveHTTP(t, listen(t, "127.0.0.1"), 500, "<html><h1>Internal Server Error</h1><pre>ConnectionRefusedError: [Errno 111] Connect call failed ('127.0.0.1', "+port+")</pre></html>"), up
+		}, want{"root_cause", []string{"Nothing listens on UP: connections are refused, so ADDR answers 500"}, "500", "high"}},
+		{"a DNS server as such, failing", "the DNS server on ADDR is broken", func(t *testing.T) (string, string) { return serveDNS(t, rcodeSF), "" },
+			want{"root_cause", []string{"The DNS server ADDR answers SERVFAIL even for the root"}, "SERVFAIL", "high"}},
+		{"a DNS server as such, gone", "our nameserver ADDR is down", func(t *testing.T) (string, string) { return closed(t, "127.0.0.1"), "" },
+			want{"root_cause", []string{"No DNS server answers on ADDR: queries are refused"}, "refused", "high"}},
+		{"a DNS server as such, working", "is the nameserver ADDR ok?", func(t *testing.T) (string, string) { return serveDNS(t, rcodeNo), "" },
+			want{"no_fault", nil, "", "medium"}},
+		{"upstream is slow", "504 from ADDR", func(t *testing.T) (string, string) {
+			up := handle(t, listen(t, "127.0.0.1"), func(w http.ResponseWriter, r *http.Request) { time.Sleep(1300 * time.Millisecond); ok(w, r) })
+			return serveHTTP(t, listen(t, "127.0.0.1"), 504, `{"error":"upstream timed out","upstream":"http://`+up+`/"}`), up
+		}, want{"root_cause", []string{"UP is reached quickly, but its program needs 1.3 s before the first byte"}, "504", "high"}},
+		{"upstream resets", "502 from ADDR", func(t *testing.T) (string, string) {
+			up := raw(t, listen(t, "127.0.0.1"), func(c *net.TCPConn) { _ = c.SetLinger(0) })
+			return serveHTTP(t, listen(t, "127.0.0.1"), 502, `{"reason":"read tcp 127.0.0.1:40000->`+up+`: read: connection reset by peer"}`), up
+		}, want{"root_cause", []string{"UP accepts the connection and then resets it instead of answering, so ADDR answers 502"}, "502", "high"}},
 		{"NXDOMAIN", "pay.shop.test not found at DNS ADDR", func(t *testing.T) (string, string) { return serveDNS(t, rcodeNX), "" },
 			want{"root_cause", []string{"The DNS server ADDR says that pay.shop.test does not exist (NXDOMAIN"}, "NXDOMAIN", "high"}},
 		{"no data", "pay.shop.test does not resolve at DNS ADDR", func(t *testing.T) (string, string) { return serveDNS(t, noData), "" },

@@ -15,7 +15,7 @@ var serves = map[string][]string{
 	"connect": {"refused", "filtered", "overload"}, "tryconnect": {"refused", "filtered"}, "tryopenssl": {"refused", "filtered"},
 	"listeners": {"refused", "overload", "filtered"}, "counters": {"overload", "filtered"}, "certificate": {"expired", "wrong-name", "untrusted", "protocol"},
 	"ping": {"path", "filtered"}, "bigping": {"filtered", "path"}, "trace": {"path"}, "neighbour": {"path"}, "route": {"path", "refused"},
-	"dig": {"no-record", "dns-server"}, "lookup": {"no-record", "dns-server"}, "dighere": {"no-record", "dns-server"}, "lookuphere": {"no-record", "dns-server"},
+	"alive": {"dns-server"}, "dig": {"no-record", "dns-server"}, "lookup": {"no-record", "dns-server"}, "dighere": {"no-record", "dns-server"}, "lookuphere": {"no-record", "dns-server"},
 	"zone": {"dns-server", "no-record"}, "dnssocket": {"dns-server"}, "getent": {"resolver", "no-record"},
 	"waiting": {"hang", "dependency"}, "capture": {"refused"}, "journal": {"refused"}, "synsent": {"refused"},
 }

@@ -34,6 +34,7 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	"lookup":      func(p *Place, o read.Output, m Moment) string { return p.readServer(read.Lookup(o), m) },
 	"dighere":     func(p *Place, o read.Output, m Moment) string { return p.readHere(read.Dig(o), m) },
 	"lookuphere":  func(p *Place, o read.Output, m Moment) string { return p.readHere(read.Lookup(o), m) },
+	"alive":       (*Place).readAlive,
 	"zone":        (*Place).readZone,
 	"getent":      (*Place).readGetent,
 	"route":       (*Place).readRoute,
@@ -132,6 +133,7 @@ func (p *Place) readAnswer(w read.Web, m Moment) {
 	}
 	switch {
 	case w.Code >= 500:
+		p.bad = w
 		p.note(m, "error")
 		if gateway(w) {
 			p.note(m, "gateway")
@@ -397,6 +399,31 @@ func (p *Place) readHere(a read.Answer, m Moment) string {
 	}
 	p.note(m, "silent-here")
 	return "This machine's DNS servers do not answer."
+}
+
+// readAlive asks a DNS server for the root, which every server has an opinion on:
+// any answer but a failure shows that it works, a refusal included, because
+// servers that keep zones need not know the root.
+func (p *Place) readAlive(o read.Output, m Moment) string {
+	a := read.Dig(o)
+	p.answer = a
+	at := p.Server.String()
+	switch {
+	case a.Fail == read.Usage:
+		p.note(m, "unsuitable")
+		return ""
+	case a.Status == "SERVFAIL":
+		p.note(m, "root-fails")
+		return at + " answers SERVFAIL even for the root."
+	case a.Status != "":
+		p.note(m, "server-alive")
+		return at + " answers queries (" + Plain(a.Status, 12) + " for the root)."
+	case a.Fail == read.Refused:
+		p.note(m, "server-refused")
+		return "Nothing answers DNS on " + at + ": queries are refused."
+	}
+	p.note(m, "server-silent")
+	return "The DNS server " + at + " does not answer."
 }
 
 func (p *Place) readZone(o read.Output, m Moment) string {

@@ -48,6 +48,7 @@ type Place struct {
 	ip       string // first address known
 	next     string // next hop on this machine's link
 	web      read.Web
+	bad      read.Web // the last answer that was an error: web may be a later, good one
 	answer   read.Answer
 	sockets  []read.Socket
 	hand     read.Handshake
@@ -113,11 +114,19 @@ func (p *Place) Take() ([]symptom.Endpoint, symptom.Symptom) {
 	if len(found) == 0 {
 		return nil, symptom.Symptom{}
 	}
-	return found, symptom.Parse(p.web.Body)
+	return found, symptom.Parse(p.telling().Body)
 }
 
-// Redirects reports whether the last answer sent clients elsewhere.
-func (p *Place) Redirects() bool { return p.web.Code < 400 }
+// telling is the answer that sentences are about: an error, once there was one.
+func (p *Place) telling() read.Web {
+	if p.bad.Code != 0 {
+		return p.bad
+	}
+	return p.web
+}
+
+// Redirects reports whether the answer sent clients elsewhere.
+func (p *Place) Redirects() bool { return p.telling().Code < 400 }
 
 // Facts are those of one word.
 func (p *Place) Facts(word string) []Fact { return p.facts[word] }
@@ -150,8 +159,9 @@ var static = map[string]func(p *Place) bool{
 	"tls":          func(p *Place) bool { return p.End.TLS() },
 	"plain":        func(p *Place) bool { return p.End.Scheme == "http" },
 	"port":         func(p *Place) bool { return p.End.Port != 0 },
-	"host-only":    func(p *Place) bool { return p.End.Port == 0 && !p.End.IsName() },
-	"bare":         func(p *Place) bool { return p.End.Port == 0 && p.End.IsName() },
+	"host-only":    func(p *Place) bool { return p.End.Port == 0 && !p.End.IsName() && !p.dnsOnly() },
+	"bare":         func(p *Place) bool { return p.End.Port == 0 && p.End.IsName() && !p.dnsOnly() },
+	"dns-only":     (*Place).dnsOnly,
 	"named":        func(p *Place) bool { return p.End.IsName() },
 	"server":       func(p *Place) bool { return p.Server != nil },
 	"server-local": func(p *Place) bool { return p.Server != nil && p.Server.Loopback() },
@@ -164,6 +174,11 @@ var static = map[string]func(p *Place) bool{
 	"behind":       func(p *Place) bool { return p.Parent != nil },
 	"guessed":      func(p *Place) bool { return p.End.Guessed && len(p.About.Codes) == 0 },
 	"sometimes":    func(p *Place) bool { return p.About.Intermittent },
+}
+
+// dnsOnly reports whether a DNS server as such is in question, and no name.
+func (p *Place) dnsOnly() bool {
+	return p.Server != nil && p.End.Port == 0 && p.End.Host == p.Server.Host
 }
 
 func loopbackIP(s string) bool {
@@ -333,7 +348,7 @@ func (p *Place) part(name string) (string, bool) {
 		e.Scheme, e.Path = "http", ""
 		return e.URL(), e.Port != 0
 	case "name":
-		return p.End.Host, p.End.IsName()
+		return p.End.Host, p.End.IsName() && !p.dnsOnly()
 	case "parent":
 		_, rest, _ := strings.Cut(p.End.Host, ".")
 		return rest, p.End.IsName() && symptom.ValidHost(rest)

@@ -35,7 +35,7 @@ func (p *Place) Text(s string) string {
 var words = map[string]func(p *Place) string{
 	"t":         (*Place).Title,
 	"host":      func(p *Place) string { return p.End.Host },
-	"code":      func(p *Place) string { return strconv.Itoa(p.web.Code) },
+	"code":      (*Place).code,
 	"by":        (*Place).by,
 	"body":      (*Place).excerpt,
 	"child":     (*Place).children,
@@ -57,6 +57,12 @@ var words = map[string]func(p *Place) string{
 	"loss":      func(p *Place) string { return percent(p.echo.Loss) + " of pings" },
 	"last":      (*Place).lastHop,
 	"zone":      (*Place).zoneWords,
+	"for": func(p *Place) string {
+		if p.dnsOnly() {
+			return ""
+		}
+		return " for " + p.End.Host
+	},
 	"srv":       (*Place).serverTitle,
 	"status":    func(p *Place) string { return Plain(p.answer.Status, 12) },
 	"notafter":  func(p *Place) string { return day(p.hand.NotAfter) },
@@ -67,7 +73,10 @@ var words = map[string]func(p *Place) string{
 
 // Title is how sentences call the place.
 func (p *Place) Title() string {
-	if p.End.Port == 0 {
+	switch {
+	case p.dnsOnly():
+		return p.Server.String()
+	case p.End.Port == 0:
 		return p.End.Host
 	}
 	return p.End.String()
@@ -75,8 +84,17 @@ func (p *Place) Title() string {
 
 func (p *Place) portText() string { return strconv.Itoa(p.End.Port) }
 
+// code is the status that the place answers, with how often when not always.
+func (p *Place) code() string {
+	s := strconv.Itoa(p.telling().Code)
+	if p.Has("flapping") {
+		s += fmt.Sprintf(" to %d of %d requests", p.failures, p.fetches)
+	}
+	return s
+}
+
 func (p *Place) by() string {
-	if s := Plain(p.web.Header["server"], 30); s != "" {
+	if s := Plain(p.telling().Header["server"], 30); s != "" {
 		return ", served by " + s
 	}
 	return ""
@@ -84,7 +102,7 @@ func (p *Place) by() string {
 
 // excerpt quotes the start of an answer's text.
 func (p *Place) excerpt() string {
-	s := Plain(tags.ReplaceAllString(p.web.Body, " "), 80)
+	s := Plain(tags.ReplaceAllString(p.telling().Body, " "), 80)
 	if s == "" {
 		return ""
 	}
@@ -106,6 +124,8 @@ func (p *Place) check() string {
 		return "`curl -sS -i " + quote(p.End.URL()) + "`"
 	case p.End.Port != 0:
 		return "`nc -z -v " + p.End.Host + " " + p.portText() + "`"
+	case p.dnsOnly():
+		return "`dig -p " + strconv.Itoa(p.Server.Port) + " @" + p.Server.Host + " . SOA`"
 	case p.End.IsName():
 		return "`dig " + p.End.Host + "`"
 	}

@@ -176,7 +176,7 @@ var factWords = map[string]string{
 	"named-system": "has a name that programs here resolve", "cert-dates-ok": "has a certificate within its validity", "cert-name-ok": "has a certificate for its name",
 	"trusted": "has a certificate that is trusted here", "not-tls": "does not speak TLS", "tls-here": "speaks TLS", "untrusted": "shows a certificate that is not accepted",
 	"counted": "was watched through the kernel's counters", "no-data": "has a name without an address", "no-name-here": "has a name that DNS does not know",
-	"server-unwilling": "has a DNS server that refuses to answer", "behind-failed": "fails because of what is behind it",
+	"server-alive": "answers DNS queries", "server-unwilling": "has a DNS server that refuses to answer", "behind-failed": "fails because of what is behind it",
 }
 
 // Target is what a probe at this place touches.
@@ -190,7 +190,7 @@ func (p *Place) Target(pr rules.Probe) string {
 // Effect is what the failure of the places behind it does to this place, as the
 // end of a sentence with {parts}.
 func (p *Place) Effect() string {
-	if p.web.Code < 400 {
+	if p.telling().Code < 400 {
 		return "({code}) sends its clients to a place that does not work"
 	}
 	return "answers {code}"
@@ -204,6 +204,8 @@ func (p *Place) Works() bool {
 	switch {
 	case p.End.Port != 0:
 		return len(p.goodIDs) > 0
+	case p.dnsOnly():
+		return p.Has("server-alive")
 	case p.Has("bare"):
 		return p.Has("named-there") || p.Has("named-here") || p.Has("named-system")
 	}
@@ -220,7 +222,7 @@ func (p *Place) Checked() string {
 		out = append(out, "accepted every connection")
 	}
 	for _, w := range []struct{ word, says string }{
-		{"queue-ok", "its accept queue is empty"}, {"trusted", "its certificate is valid and trusted"}, {"named-there", "the DNS server resolves it"},
+		{"queue-ok", "its accept queue is empty"}, {"trusted", "its certificate is valid and trusted"}, {"named-there", "the DNS server resolves it"}, {"server-alive", "it answers DNS queries"},
 		{"named-here", "it resolves"}, {"named-system", "programs here resolve it"}, {"ping-ok", "it answers ping"}, {"path-ends", "the path is open"},
 	} {
 		if p.Has(w.word) && !(w.word == "ping-ok" && p.Has("ping-loss")) {
@@ -241,6 +243,9 @@ func (p *Place) Unseen(verdict string) []string {
 	}
 	if !p.End.HTTP() && p.End.Port != 0 && p.Has("open") {
 		out = append(out, "Whether "+p.Title()+" speaks its own protocol correctly was not tested, only that it accepts connections.")
+	}
+	if p.dnsOnly() && p.Has("server-alive") {
+		out = append(out, "No name was given, so only whether "+p.Title()+" answers at all was tested. Name one in the thread or in a new case.")
 	}
 	if p.Has("host-only") {
 		out = append(out, "No port of "+p.Title()+" was named, so no service on it was tested.")

@@ -12,6 +12,7 @@
 //	web tls plain      asked by HTTP, HTTPS, HTTP only
 //	port host-only     a port is known; only a host is known
 //	named              the host is a name; bare: nothing but a name is in question
+//	dns-only           a DNS server as such is in question, no name
 //	server             the symptom names a DNS server
 //	server-local       that server is on this machine
 //	local remote       on this machine, not on it (ip: an address is known)
@@ -59,6 +60,7 @@ var Probes = []Probe{
 	{Name: "ask-server-nslookup", Tool: "nslookup", Args: "-timeout=2 -retry=0 -port={sport} {name} {server}", Reader: "lookup", Why: "what the DNS server itself answers for the name", Effect: oneQuery},
 	{Name: "ask-server-6", Tool: "dig", Args: "+tries=1 +time=2 -p {sport} @{server} {name} AAAA", Reader: "dig", Why: "whether the name has only an IPv6 address", Effect: oneQuery},
 	{Name: "ask-zone", Tool: "dig", Args: "+tries=1 +time=2 -p {sport} @{server} {parent} SOA", Reader: "zone", Why: "whether the server knows the zone above the name or fails for everything", Effect: oneQuery},
+	{Name: "ask-root", Tool: "dig", Args: "+tries=1 +time=2 -p {sport} @{server} . SOA", Reader: "alive", Why: "whether the DNS server answers at all", Effect: oneQuery},
 	{Name: "dns-listener", Tool: "ss", Args: "-lun sport = :{sport}", Reader: "dnssocket", Instead: "dns-listener-netstat", Why: "whether a DNS server listens there at all", Effect: readsTables},
 	{Name: "dns-listener-netstat", Tool: "netstat", Args: "-lun", Reader: "dnssocket", Why: "whether a DNS server listens there at all", Effect: readsTables},
 	{Name: "resolve", Tool: "dig", Args: "+tries=1 +time=2 {name}", Reader: "dighere", Instead: "resolve-host", Why: "what this machine's DNS server answers for the name", Effect: oneQuery},
@@ -105,7 +107,8 @@ type Step struct {
 
 // Ladder is gone through from the top for every place.
 var Ladder = []Step{
-	{"ask-server", []string{"named server"}},
+	{"ask-server", []string{"named server !dns-only"}},
+	{"ask-root", []string{"dns-only"}},
 	{"resolve", []string{"named about-name !server", "bare !server", "unresolved", "slow-dns"}},
 	{"route", []string{"ip !loopback port", "ip !loopback host-only"}},
 	{"listeners", []string{"local port"}},
@@ -301,7 +304,7 @@ var All = []Rule{
 		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset", "empty", "no-answer", "error !slow", "untrusted", "not-tls"},
 	},
 	{
-		Name: "no-record", Says: "The DNS server answers, but has no address for {name}", Family: "name",
+		Name: "no-record", Says: "The DNS server answers, but knows no address{for}", Family: "name",
 		Confirm: []Reading{
 			{"no-name zone-there", noName, "high", []string{noNameDo}},
 			{"no-name zone-missing", noName, "high", []string{noNameDo}},
@@ -311,11 +314,14 @@ var All = []Rule{
 			{"no-name-here !named-system", "This machine's DNS server says that {name} does not exist (NXDOMAIN{zone})", "high", []string{"Add the record for {name} where its zone is kept (undo: remove it), or correct the name that clients use. Verify: `dig {name}` returns an address."}},
 			{"no-data-here !named-system !named-here", "{name} exists in DNS but has no address", "high", []string{"Add the address record for {name} (undo: remove it). Verify: `dig {name}` returns an address."}},
 		},
-		Refute: []string{"named-there", "named-here !no-data", "named-system", "server-fails", "server-silent", "server-refused", "server-unwilling", "fails-here", "silent-here", "answered", "connected"},
+		Refute: []string{"named-there", "named-here !no-data", "named-system", "server-fails", "root-fails", "server-silent", "server-refused", "server-unwilling", "fails-here", "silent-here", "answered", "connected"},
 	},
 	{
-		Name: "dns-server", Says: "The DNS server itself fails for {name}", Family: "name",
+		Name: "dns-server", Says: "The DNS server itself fails{for}", Family: "name",
 		Confirm: []Reading{
+			{"server-refused dns-only", "No DNS server answers on {srv}: queries are refused", "high", []string{"Start the DNS server that should listen on {srv} (undo: stop it again). " + verifyIt}},
+			{"server-silent dns-only", "The DNS server {srv} does not answer queries (time-out)", "high", []string{"Check that the DNS server on {host} runs, that it is not stuck, and that port {sport} is not filtered. " + verifyIt}},
+			{"root-fails", "The DNS server {srv} answers SERVFAIL even for the root: it cannot resolve anything, because it cannot reach its forwarders or cannot load its data", "high", []string{"Read the DNS server's log: unreachable forwarders, zones that did not load, failed DNSSEC. " + verifyIt}},
 			{"server-refused", "No DNS server answers on {srv}: queries are refused, so {name} does not resolve", "high", []string{"Start the DNS server that should listen on {srv} (undo: stop it). Verify: `dig -p {sport} @{server} {name}` returns an address."}},
 			{"server-silent server-listens", "The DNS server on {srv} has a socket but does not answer queries for {name}: it hangs, or its answers are dropped", "high", []string{"Look at what the DNS server on {srv} waits for (its forwarders, its log) and restart it if it is stuck. Verify: `dig -p {sport} @{server} {name}` returns an address."}},
 			{"server-silent", "The DNS server {srv} does not answer queries (time-out), so {name} does not resolve", "high", []string{"Check that the DNS server on {srv} runs and that port {sport} is not filtered. Verify: `dig -p {sport} @{server} {name}` returns an address."}},
@@ -326,7 +332,7 @@ var All = []Rule{
 			{"fails-here", "This machine's DNS server cannot resolve {name} ({status})", "medium", []string{"Look at the server that `dig {name}` names: its forwarders and its log. Verify: `dig {name}` returns an address."}},
 			{"silent-here", "This machine's DNS servers do not answer, so {name} does not resolve", "high", []string{"Check the servers in /etc/resolv.conf: are they up and reachable on port 53? Verify: `dig {name}` returns an address."}},
 		},
-		Refute: []string{"named-there", "named-here", "named-system", "no-name", "no-data", "no-name-here", "no-data-here", "answered", "connected"},
+		Refute: []string{"server-alive", "named-there", "named-here", "named-system", "no-name", "no-data", "no-name-here", "no-data-here", "answered", "connected"},
 	},
 	{
 		Name: "resolver", Says: "This machine looks {name} up in another place than the one that knows it", Family: "name",
@@ -373,7 +379,7 @@ var All = []Rule{
 // whose condition does not hold at the place are left out.
 var Openings = []Opening{
 	{symptom.Certificate, []Start{{"expired", "tls"}, {"wrong-name", "tls"}, {"untrusted", "tls"}}},
-	{symptom.Name, []Start{{"no-record", "named"}, {"dns-server", "named"}, {"resolver", "named !server"}}},
+	{symptom.Name, []Start{{"no-record", "named !dns-only"}, {"dns-server", "named"}, {"resolver", "named !server"}, {"dns-server", "dns-only !named"}, {"no-record", "dns-only"}}},
 	{symptom.Error, []Start{{"dependency", "web"}, {"application", "web"}, {"refused", "port"}, {"overload", "port"}, {"path", "host-only !loopback"}, {"filtered", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 	{symptom.Refused, []Start{{"refused", "port"}, {"filtered", "port"}, {"dependency", "web root"}, {"path", "!loopback"}, {"filtered", "host-only !loopback"}, {"dns-server", "bare"}, {"no-record", "bare"}}},
 	{symptom.Reset, []Start{{"reset", "port"}, {"protocol", "web"}, {"refused", "port"}, {"overload", "port"}}},
