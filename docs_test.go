@@ -49,7 +49,7 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 				t.Errorf("%s: nothing reads %s", name, v)
 			}
 		}
-		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z0-9]+)").FindAllStringSubmatch(doc, -1) {
+		for _, m := range regexp.MustCompile("(?m)(?:`|^)make ([a-z0-9-]+)").FindAllStringSubmatch(doc, -1) {
 			if !strings.Contains(makefile, "\n"+m[1]+":") {
 				t.Errorf("%s: there is no make %s", name, m[1])
 			}
