@@ -79,10 +79,10 @@ func (s *scanner) fragmentAfter(i int) {
 	}
 }
 
-// fragment masks t[start:end] when it is random enough.
+// fragment masks t[start:end] when it is random.
 func (s *scanner) fragment(start, end int) {
 	v := s.T[start:min(end, start+scan.GuardLen)]
-	if len(v) >= minFragment && shape.Mixed(v) && !shape.UUID(v) && strings.Count(v, "/") < 3+len(v)/24 && strings.Count(v, "-") < 4 {
+	if len(v) >= minFragment && shape.Random(v) {
 		s.Mask(start, end, scan.Cut)
 	}
 }

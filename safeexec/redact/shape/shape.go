@@ -149,6 +149,32 @@ func Mixed(s string) bool {
 // Digits says whether s has nothing but digits.
 func Digits(s string) bool { return Count(s).Digit == len(s) }
 
+// Random says whether v changes between lower case, upper case, digits and
+// signs as often as random characters do: in more than a quarter of its places.
+// Names do so rarely, hexadecimal numbers have one case.
+func Random(v string) bool {
+	changes := 0
+	for i := 1; i < len(v); i++ {
+		if kind(v[i]) != kind(v[i-1]) {
+			changes++
+		}
+	}
+	k := Count(v)
+	return k.Upper > 0 && k.Lower > 0 && 4*changes > len(v)
+}
+
+func kind(c byte) int {
+	switch {
+	case Lower(c):
+		return 0
+	case Upper(c):
+		return 1
+	case Digit(c):
+		return 2
+	}
+	return 3
+}
+
 // UUID says whether v has the form of a UUID.
 func UUID(v string) bool {
 	return len(v) == 36 && v[8] == '-' && v[13] == '-' && v[18] == '-' && v[23] == '-' && Count(v).Hex == 32
