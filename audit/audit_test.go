@@ -334,6 +334,9 @@ func (refusing) Error() string { return "guard" }
 func (refusing) Refused() bool { return true }
 
 func TestLongestLine(t *testing.T) {
+	if raceDetector {
+		t.Skip("too slow with the race detector")
+	}
 	dir := tempDir(t)
 	l := open(t, Options{Dir: dir})
 	add(t, l, Case, "x", "")

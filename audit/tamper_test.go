@@ -22,11 +22,11 @@ func splitLines(s string) []string {
 // for the repair of a last line that lost its end.
 func TestEveryFlip(t *testing.T) {
 	dir := tempDir(t)
-	fill(t, open(t, Options{Dir: dir, Keys: testKeys}), 5)
+	fill(t, open(t, Options{Dir: dir, Keys: testKeys}), 4)
 	for _, j := range journals(sid) {
 		good := read(t, path(dir, j))
 		for i := range good {
-			for _, mask := range []byte{0x01, 0x20, 0x80, 0xff} {
+			for _, mask := range []byte{0x01, 0x20, 0x80} {
 				bad := []byte(good)
 				bad[i] ^= mask
 				write(t, path(dir, j), string(bad))

@@ -106,7 +106,7 @@ var _ store.DB = (*DB)(nil)
 func Open(state string, o Options) (*DB, error) {
 	db := &DB{now: o.Now, bound: o.WAL, scopes: map[string]*scope{}, watchers: map[string]map[*watcher]bool{}}
 	if db.now == nil {
-		db.now = time.Now
+		db.now = func() time.Time { return time.Now().Round(0) } // wall time, which @lease and guards carry too
 	}
 	if db.bound == 0 {
 		db.bound = 1 << 20
