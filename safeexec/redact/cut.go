@@ -97,6 +97,10 @@ var secretCommands = []string{"get-access-token", "keys list", "list-keys", "key
 	"get-secret-value", "get-session-token", "get-login-password", "get-password-data", "list-publishing", "admin-key", "query-key", "authorization show", "regenerate-key", "pass show",
 	"terraform output", "helm get values", "docker inspect", "printenv", "list-service-sas", "list-account-sas", "shared-access-signature"}
 
+// echoed are those of them that are hint enough where a text shows the command
+// that printed it.
+var echoed = []string{"keyvault secret show", "get-access-token", "keys list", "list-keys", "shared-key show", "get-secret-value", "vault read", "vault kv get"}
+
 func hintFor(command string) (h hint) {
 	c := strings.Join(strings.Fields(strings.ToLower(command)), " ")
 	for _, w := range secretCommands {

@@ -28,11 +28,46 @@ func (f *finder) encoded(v *view.View) (out []view.Range) {
 		if end-start < minRun {
 			continue
 		}
+		if stop := discord(t, start, end); stop > 0 {
+			out = append(out, view.Range{Start: start, End: stop, Text: credentialsText})
+			continue
+		}
 		if text, ok := decode(t[start:end]); ok {
 			out = append(out, view.Range{Start: start, End: scan.PadSet.End(t, end, end+2), Text: text})
 		}
 	}
 	return out
+}
+
+// discord is the end of the token of a Discord bot that begins with
+// t[start:end]: 24 to 28 characters, then 6 and 27 or more behind dots.
+func discord(t string, start, end int) int {
+	if n := end - start; n < 24 || n > 28 || end+8 > len(t) || t[end] != '.' || t[end+7] != '.' || !shape.SetURL.Only(t[end+1:end+7]) {
+		return 0
+	}
+	stop := shape.SetURL.End(t, end+8, end+90)
+	if stop-end-8 < 27 || !shape.Mixed(t[start:stop]) {
+		return 0
+	}
+	return stop
+}
+
+// randomWords masks every word that looks random: the text is what a command
+// printed that prints secrets.
+func (s *scanner) randomWords() {
+	const least = 20
+	for i := least - 1; i < len(s.T); i += least {
+		if !shape.SetToken[s.T[i]] {
+			continue
+		}
+		start := shape.SetToken.Start(s.T, i, i-least)
+		end := shape.SetToken.End(s.T, i, len(s.T))
+		i = max(i, end-1)
+		v := s.T[start:min(end, start+scan.GuardLen)]
+		if end-start >= least && shape.Random(v) && v[0] != '/' && !strings.Contains(v, "//") && scan.MarkAt(s.T[max(0, start-1):]) == 0 {
+			s.Mask(start, end, scan.Secret)
+		}
+	}
 }
 
 // credentialsText stands for a decoded text that is nothing but user and

@@ -27,12 +27,12 @@ func hide(m maker, text string, n int) string {
 	at := make([]int, n)
 	for k := range at {
 		at[k] = m.IntN(len(text) + 1)
+		for at[k] > 0 && at[k] < len(text) && !utf8.RuneStart(text[at[k]]) {
+			at[k]--
+		}
 	}
 	slices.Sort(at)
 	for _, i := range slices.Backward(at) {
-		for i > 0 && i < len(text) && !utf8.RuneStart(text[i]) {
-			i--
-		}
 		text = text[:i] + hiders[m.IntN(len(hiders))] + text[i:]
 	}
 	return text

@@ -68,6 +68,9 @@ func (f *finder) look(v *view.View) {
 		s.hit(&triggers[w], end)
 		return true
 	})
+	if f.hint.secret {
+		s.randomWords()
+	}
 	s.findKnown()
 	s.fields.Secrets()
 	for _, sp := range t.Spans {
@@ -106,6 +109,9 @@ const (
 	ruleColumns                  // a line of tab-separated keys
 	rulePgpass                   // host:port:database:user:password
 	ruleJWK                      // a private key in JSON
+	ruleEcho                     // a command that prints secrets
+	ruleSQLHash                  // *HEX of MySQL
+	ruleDump                     // LM:NT::: of Windows
 )
 
 // A trigger is a word and the rule that it starts.
@@ -140,7 +146,7 @@ func triggerTable() (t []trigger) {
 	add(ruleKeyEnd, "private key-----", "private+key-----", "private key block-----", "secret key-----", "static key v1-----")
 	add(rulePutty, "putty-user-key-file-")
 	add(ruleHash, "$1$", "$2a$", "$2b$", "$2y$", "$5$", "$6$", "$7$", "$8$", "$9$", "$14$", "$y$", "$gy$", "$apr1$", "$p$", "$h$", "$s$", "$sha1$",
-		"$sha512$", "$argon2", "$scrypt$", "$pbkdf2", "$krb5", "pbkdf2_sha256$", "pbkdf2:sha", "scrypt:", "$dcc2$", "$md5$", "$bcrypt-sha256$",
+		"$sha512$", "$argon2", "$scrypt$", "$pbkdf2", "$krb5", "pbkdf2_sha256$", "pbkdf2:sha", "scrypt:", "$dcc2$", "$md5$", "$bcrypt-sha256$", "$m$", "$nthash$", "scram-sha-256$", "scram-sha-1$",
 		"{ssha", "{sha", "{smd5}", "{md5}", "{crypt}", "{pbkdf2", "{argon2")
 	add(rulePadding, "==")
 	add(ruleKind, "kind", "kubernetes.io/")
@@ -153,6 +159,9 @@ func triggerTable() (t []trigger) {
 	add(ruleColumns, "=\t")
 	add(rulePgpass, ":*:", ":5432:", ":5433:", ":6432:", ":26257:")
 	add(ruleJWK, `"kty"`)
+	add(ruleEcho, echoed...)
+	add(ruleSQLHash, "*")
+	add(ruleDump, ":::")
 	for i, v := range shape.Vendors {
 		t = append(t, trigger{strings.ToLower(v.Prefix), ruleVendor, i})
 	}
@@ -241,6 +250,12 @@ func (s *scanner) structure(t *trigger, start, end int) {
 		s.fields.Pgpass(start)
 	case ruleJWK:
 		s.fields.JWK(end)
+	case ruleEcho:
+		s.fields.Printed = true
+	case ruleSQLHash:
+		s.hexHash(start, end, 40)
+	case ruleDump:
+		s.hexHash(start-65, start-65, 65)
 	}
 }
 
@@ -249,9 +264,16 @@ func (s *scanner) vendor(v *shape.Vendor, a, b int) {
 	if a < s.tokenDone {
 		return
 	}
-	if start, end, ok := v.Match(s.T, a, b, s.atCut); ok {
-		s.tokenDone = end
-		s.Mask(start, s.Wrapped(start, end), scan.Vendor)
+	start, end, ok := v.Match(s.T, a, b, s.atCut)
+	if !ok {
+		return
+	}
+	s.tokenDone = end
+	s.Mask(start, s.Wrapped(start, end), scan.Vendor)
+	if p := s.Peek(end, 42); v.Set == shape.SetUpper && len(p) > 40 && strings.IndexByte(":,/ \t", p[0]) >= 0 { // an AWS key id, then its secret
+		if stop := shape.SetBase64.End(s.T, end+1, len(s.T)); stop-end-1 == 40 && shape.Mixed(s.T[end+1:stop]) {
+			s.Mask(end+1, stop, scan.Vendor)
+		}
 	}
 }
 
@@ -275,6 +297,21 @@ func (s *scanner) hash(a, b int) {
 	if end, ok := shape.Hash(s.T, a, b); ok {
 		s.hashDone = end
 		s.Mask(a, end, scan.Hash)
+	}
+}
+
+// hexHash masks n characters of hexadecimal from b on, with the sign from a on:
+// a hash of MySQL, or the two of Windows with a colon between them.
+func (s *scanner) hexHash(a, b, n int) {
+	if a < 0 || b+n > len(s.T) || b+n < len(s.T) && shape.Alnum(s.T[b+n]) || a > 0 && shape.Alnum(s.T[a-1]) {
+		return
+	}
+	v := s.T[b : b+n]
+	if n == 65 && v[32] == ':' {
+		v = v[:32] + v[33:]
+	}
+	if shape.SetHex.Only(v) && (n == 65 || shape.Count(v).Lower == 0) {
+		s.Mask(a, b+n, scan.Hash)
 	}
 }
 

@@ -107,7 +107,7 @@ func (s *Fields) assigned(l scan.Label) bool {
 		n = 1
 	}
 	if n == 0 {
-		return s.argument(l)
+		return s.argument(l) || s.tuple(l)
 	}
 	colon := n == 1 && s.T[i] == ':'
 	i = s.Blanks(i + n)
@@ -129,6 +129,20 @@ func (s *Fields) assigned(l scan.Label) bool {
 	}
 	s.value(l, i, 0)
 	return true
+}
+
+// tuple handles ("password", "value"), where a list of words looks the same.
+func (s *Fields) tuple(l scan.Label) bool {
+	i := s.Closers(l.End)
+	if i == l.End || s.Peek(i, 1) != "," {
+		return false
+	}
+	i = s.Blanks(i + 1)
+	if p := s.Peek(i, 1); p != `"` && p != "'" {
+		return false
+	}
+	l.Weak = true
+	return s.value(l, i, 6)
 }
 
 // sentence says whether words follow at i rather than a value: "password:
@@ -162,8 +176,15 @@ func (s *Fields) value(l scan.Label, i, minimum int) bool {
 		return false
 	}
 	end := s.Extend(v)
-	s.labelDone = max(s.labelDone, end)
 	s.Mask(v.Start, end, l.Cat)
+	const change = ` -> "` // from an old value to a new one, in a plan of Terraform's
+	if v.Quote == '"' && s.Peek(end+1, len(change)) == change {
+		if w := s.ValueAt(end + len(change)); w.End > w.Start && !s.Harmless(l, w, s.Head(w)) {
+			end = s.Extend(w)
+			s.Mask(w.Start, end, l.Cat)
+		}
+	}
+	s.labelDone = max(s.labelDone, end)
 	return true
 }
 

@@ -26,8 +26,12 @@ func (s *Fields) nameValue(l scan.Label) bool {
 	k := s.Blanks(i)
 	n := s.Separator(k)
 	if !s.namesField(l.Start) {
-		if n > 0 && s.Peek(s.Blanks(k+n), 1) == "{" {
-			s.name = pendingName{l, true}
+		if from := s.Blanks(k + n); n > 0 && s.Peek(from, 1) == "{" && s.ValueAt(from).Quote == 0 {
+			if l.Noun&words.Plural != 0 {
+				s.tokensIn(l, from+1)
+			} else {
+				s.name = pendingName{l, true}
+			}
 			return true
 		}
 		return false
@@ -38,6 +42,24 @@ func (s *Fields) nameValue(l scan.Label) bool {
 	s.name = pendingName{l, true}
 	s.valueBefore(l)
 	return true
+}
+
+// tokensIn masks the strings that look random in the object that begins before
+// i: {"functionKeys": {"default": "x"}}.
+func (s *Fields) tokensIn(l scan.Label, i int) {
+	for stop := min(len(s.T), i+8*near); i < stop && s.T[i] != '}' && s.T[i] != '{'; i++ {
+		if s.T[i] != ':' {
+			continue
+		}
+		v := s.ValueAt(s.Blanks(i + 1))
+		if v.Quote == 0 || v.More {
+			continue
+		}
+		if shape.Token(s.T[v.Start:v.End]) {
+			s.Mask(v.Start, v.End, l.Cat)
+		}
+		i = max(i, v.After-1)
+	}
 }
 
 // nameFields are fields whose value is a name.

@@ -46,7 +46,7 @@ var Programs = []Program{
 	{"ldappasswd", "-w:b -s:b -a:b", false}, {"ldapcompare", "-w:b", false}, {"kadmin", "-w:v -pw:v", false}, {"kadmin.local", "-pw:v", false},
 	{"snmpwalk", snmpFlags, false}, {"snmpget", snmpFlags, false}, {"snmpset", snmpFlags, false}, {"snmpgetnext", snmpFlags, false}, {"snmpbulkwalk", snmpFlags, false},
 	{"snmpbulkget", snmpFlags, false}, {"snmptable", snmpFlags, false}, {"snmptrap", snmpFlags, false}, {"snmpstatus", snmpFlags, false}, {"snmpdf", snmpFlags, false},
-	{"snmpinform", snmpFlags, false}, {"snmp-check", "-c:b", false}, {"braa", "1u", false}, {"check_snmp", "-C:b -A:b -X:b", false},
+	{"snmpinform", snmpFlags, false}, {"trapsess", snmpFlags, false}, {"snmp-check", "-c:b", false}, {"braa", "1u", false}, {"check_snmp", "-C:b -A:b -X:b", false},
 	{"docker", "-p:b", true}, {"podman", "-p:b", true}, {"nerdctl", "-p:b", true}, {"helm", "-p:b", true}, {"skopeo", "-p:b", true},
 	{"oras", "-p:b", true}, {"az", "-p:b", true}, {"oc", "-p:b", true}, {"cf", "-p:b", true}, {"vault", "login:1", false},
 	{"smbclient", "-U:u --user:u", false}, {"rpcclient", "-U:u", false}, {"winexe", "-U:u", false}, {"smbmap", "-p:v", false}, {"net", "user:2 use:3", false},

@@ -9,6 +9,7 @@ import (
 
 	"ghostbot/safeexec/redact/scan"
 	"ghostbot/safeexec/redact/shape"
+	"ghostbot/safeexec/redact/view"
 )
 
 // Phrases searches one text. Its methods are called with the places of trigger
@@ -17,8 +18,8 @@ import (
 type Phrases struct {
 	*scan.Text
 
-	phraseDone, commandDone, keyDone int
-	searchDone                       [3]int // of the words that search a line
+	phraseDone, fileDone, commandDone, keyDone int
+	searchDone                                 [3]int // of the words that search a line
 }
 
 // A Rule is a phrase of a configuration language or protocol, and what follows
@@ -49,6 +50,9 @@ var Rules = parseRules()
 //	b    base64 of user:secret
 //	n    the last word of the next line
 //	d    the lines of a hex dump below
+//	g    a key in groups of hexadecimal digits
+//	q    a quoted community, with a protocol's operation behind it
+//	2, 3 that word of each of the lines below, a file's
 //	:    a colon or equals sign
 //
 // or the word itself. In a phrase ^ is the line's start and _ a blank. Labels
@@ -69,6 +73,7 @@ var ruleText = map[scan.Category]string{
 		trapsink | any $
 		trap2sink | any $
 		informsink | any $
+		authcommunity | any $
 		^community | %
 		^____community | %`,
 	scan.SharedKey: `
@@ -83,6 +88,10 @@ var ruleText = map[scan.Category]string{
 		esp-auth | x
 		encryption-key | x
 		localizedkey | ? $
+		e: aes | g
+		e: 3des | g
+		a: hmac | g
+		e: des | g
 		isakmp key | ? $
 		key-string | ? $
 		standby | any authentication ? $
@@ -158,6 +167,33 @@ var ruleText = map[scan.Category]string{
 		-passout pass: | $
 		-pass pass: | $
 		/p: | $
+		user-password(2) | any l
+		_login_ | any %
+		contraseña | : $
+		contrasena | : $
+		mot de passe | : $
+		senha | : $
+		wachtwoord | : $
+		hasło | : $
+		haslo | : $
+		parola | : $
+		пароль | : $
+		密码 | : $
+		密碼 | : $
+		口令 | : $
+		パスワード | : $
+		비밀번호 | : $
+		lösenord | : $
+		adgangskode | : $
+		salasana | : $
+		heslo | : $
+		jelszó | : $
+		şifre | : $
+		psk.txt | 2
+		chap-secrets | 3
+		pap-secrets | 3
+		identified by password | $
+		_c=" | q
 		/pass: | $
 		/pw: | $
 		wpa-pwd"," | $
@@ -180,6 +216,9 @@ func parseRules() (rules []Rule) {
 			}
 			if strings.HasSuffix(word, "_") || strings.HasPrefix(word, "_") || strings.HasPrefix(word, "^") { // names have these too
 				word = strings.NewReplacer("^", "\n", "_", " ").Replace(word)
+			}
+			if seen, _ := view.Normalise(word); seen != nil { // look-alikes are folded there
+				word = strings.ToLower(seen.Text)
 			}
 			rules = append(rules, Rule{word, pattern, c})
 		}
@@ -212,7 +251,7 @@ func (s *Phrases) Device(d Rule, a, b int) bool {
 // step handles one word of a device rule at i; -1 ends the rule.
 func (s *Phrases) step(p string, i int, c scan.Category) int {
 	i = s.Blanks(i)
-	if p != "n" && p != "d" && s.Newline(i) {
+	if p != "n" && p != "d" && p != "2" && p != "3" && s.Newline(i) {
 		return -1
 	}
 	switch p {
@@ -225,6 +264,7 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 		i, _ = s.WrittenWords(i)
 		return i
 	case ":":
+		i = s.Blanks(s.Closers(i))
 		if n := s.Separator(i); n > 0 {
 			return i + n
 		}
@@ -235,6 +275,12 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 		return s.searchLine(p, i, c)
 	case "u", "l", "c", "w":
 		return s.inner(p, i, c)
+	case "g":
+		s.groups(i, c)
+	case "q":
+		s.operation(i, c)
+	case "2", "3":
+		s.file(i, int(p[0]-'0'), c)
 	case "b":
 		s.basic(i, c)
 	case "n":
@@ -355,6 +401,57 @@ func (s *Phrases) basic(i int, c scan.Category) {
 	raw, err := base64.StdEncoding.DecodeString(s.T[i:end])
 	if err == nil && len(raw) > 3 && shape.Printable(raw) && strings.IndexByte(string(raw), ':') > 0 {
 		s.Mask(i, end, c)
+	}
+}
+
+// groups masks the hexadecimal groups behind the word at i, to the line's end.
+func (s *Phrases) groups(i int, c scan.Category) {
+	start := s.Blanks(s.PlainWord(i))
+	end := s.LineEnd(start)
+	if v := s.Peek(start, end-start); len(v) >= 16 && len(v) < maxSearch && shape.SetHex.Only(strings.ReplaceAll(v, " ", "")) {
+		s.Mask(start, end, c)
+	}
+}
+
+// operations are the words of SNMP behind a community.
+var operations = [...]string{"get", "set", "v2", "trap", "inform", "response", "report"}
+
+// operation masks the rest of a quoted word at i when one of them follows.
+func (s *Phrases) operation(i int, c scan.Category) {
+	n := strings.IndexByte(s.Peek(i, maxName), '"')
+	if n < 1 || scan.MarkAt(s.T[i:]) > 0 {
+		return
+	}
+	for _, w := range operations {
+		if shape.HasFold(strings.TrimLeft(s.Peek(i+n+1, 12), " {"), w) {
+			s.Mask(i, i+n, c)
+		}
+	}
+}
+
+// maxLines bounds how much of a file is read.
+const maxLines = 64
+
+// file masks the nth word of each of the lines below, up to one that has none
+// or is a prompt's.
+func (s *Phrases) file(i, n int, c scan.Category) {
+	at := s.LineEnd(i) + 1
+	if !s.Alone(i) || at <= s.fileDone {
+		return
+	}
+	for range maxLines {
+		word := s.Blanks(at)
+		for k := 1; k < n; k++ {
+			word = s.Blanks(s.PlainWord(word))
+		}
+		if s.Newline(word) || s.T[at] == '$' {
+			break
+		}
+		if s.T[at] != '#' {
+			s.deviceSecret("$", word, c)
+		}
+		at = s.LineEnd(at) + 1
+		s.fileDone = at
 	}
 }
 

@@ -85,6 +85,9 @@ func (s *Text) ValueAt(i int) Value {
 	if p := s.Peek(i, 2); len(p) == 2 && (p[0] == 'b' || p[0] == 'u' || p[0] == '@') && (p[1] == '"' || p[1] == '\'') { // a literal's prefix
 		i++
 	}
+	if n := s.braced(i); n > 0 {
+		return Value{Start: i + 1, End: i + n, After: i + n + 1, Quote: '{'}
+	}
 	q := i
 	for q < len(t) && t[q] == '\\' && q-i < 8 {
 		q++
@@ -96,6 +99,17 @@ func (s *Text) ValueAt(i int) Value {
 		s.unquoted(&v, GuardLen)
 	}
 	return v
+}
+
+// braced is the length of an ODBC value in braces up to the closing one, 0 when
+// there is none at i.
+func (s *Text) braced(i int) int {
+	if p := s.Peek(i, GuardLen); i > 0 && s.T[i-1] == '=' && len(p) > 1 && p[0] == '{' && p[1] != '{' {
+		if n := strings.IndexByte(p, '}'); n > 1 && !strings.ContainsAny(p[:n], ":\"'\n") {
+			return n
+		}
+	}
+	return 0
 }
 
 // limit is where a reader that may read n bytes from start stops, and whether
@@ -347,7 +361,7 @@ func routeCommunity(v string) bool {
 var ConfigWords = shape.Words("key-chain keychain mode md5 sha text message-digest null local-override group authentication encryption type pre-share pre-shared psk " +
 	"rsa-sig method enable send-community chain generate exchange string priority timers encrypt decrypt public role view context engineid exit version description " +
 	"none required login permit deny list size length lifetime server host port interface vrf v1 v2c v3 noauth priv ro rw access remote udp-port traps informs id " +
-	"policy token tokens header name value")
+	"policy token tokens header name value password")
 
 // Characters of cookies, and what stands in their place for the browser.
 var (

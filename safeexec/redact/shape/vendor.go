@@ -8,58 +8,68 @@ import (
 // A Vendor is the form of a vendor's token: a prefix in exact case, then at
 // least Min characters of Set. The table is the forms that the vendors
 // document, and those that the default rules of gitleaks 8 (MIT) list; a wrong
-// row costs a false alarm, so each prefix is one that no word begins with. A
-// prefix that does not begin with a letter stands in the middle of its token.
+// row costs a false alarm, so each prefix is one that no word begins with.
 type Vendor struct {
 	Prefix string
 	Set    *Set
 	Min    int
+	Back   int // the prefix stands in the middle: so many characters are before it
 }
 
 var (
 	setBase64 = NewSet(Alphabet + "+/=_-")
 	setAny    = NewSet(Alphabet + "+/=_-.~:|%")
+	setDigit  = NewSet("0123456789")
 )
 
 // Vendors is the reviewed table.
 var Vendors = []Vendor{
 	// code hosting and packages
-	{"ghp_", SetAlnum, 16}, {"gho_", SetAlnum, 16}, {"ghu_", SetAlnum, 16}, {"ghs_", SetAlnum, 16}, {"ghr_", SetAlnum, 16}, {"github_pat_", SetWord, 20},
-	{"glpat-", SetDotted, 16}, {"gldt-", SetURL, 16}, {"glrt-", SetURL, 16}, {"glcbt-", SetURL, 16}, {"glptt-", SetURL, 16}, {"glft-", SetURL, 16},
-	{"glsoat-", SetURL, 16}, {"glimt-", SetURL, 16}, {"glagent-", SetURL, 16}, {"gloas-", SetURL, 16}, {"glffct-", SetURL, 16},
-	{"GR1348941", SetURL, 16}, {"ATATT3", setBase64, 20}, {"ATCTT3", setBase64, 20}, {"ATBB", SetAlnum, 24}, {"npm_", SetAlnum, 30}, {"pypi-AgE", SetURL, 16},
-	{"rubygems_", SetAlnum, 24}, {"oy2", SetAlnum, 40}, {"CLOJARS_", SetAlnum, 40}, {"cio", SetAlnum, 32}, {"bkua_", SetAlnum, 24}, {"CCIPAT_", SetWord, 20},
-	{"sqp_", SetAlnum, 30}, {"squ_", SetAlnum, 30}, {"sqa_", SetAlnum, 30}, {"AKCp", SetAlnum, 40}, {"cmVmdGtu", SetAlnum, 32}, {"dckr_pat_", SetURL, 16},
-	{"dckr_oat_", SetURL, 16}, {"sgp_", SetWord, 30},
+	{"ghp_", SetAlnum, 16, 0}, {"gho_", SetAlnum, 16, 0}, {"ghu_", SetAlnum, 16, 0}, {"ghs_", SetAlnum, 16, 0}, {"ghr_", SetAlnum, 16, 0}, {"github_pat_", SetWord, 20, 0},
+	{"glpat-", SetDotted, 16, 0}, {"gldt-", SetURL, 16, 0}, {"glrt-", SetURL, 16, 0}, {"glcbt-", SetURL, 16, 0}, {"glptt-", SetURL, 16, 0}, {"glft-", SetURL, 16, 0},
+	{"glsoat-", SetURL, 16, 0}, {"glimt-", SetURL, 16, 0}, {"glagent-", SetURL, 16, 0}, {"gloas-", SetURL, 16, 0}, {"glffct-", SetURL, 16, 0},
+	{"GR1348941", SetURL, 16, 0}, {"ATATT3", setBase64, 20, 0}, {"ATCTT3", setBase64, 20, 0}, {"ATBB", SetAlnum, 24, 0}, {"npm_", SetAlnum, 30, 0}, {"pypi-AgE", SetURL, 16, 0},
+	{"rubygems_", SetAlnum, 24, 0}, {"oy2", SetAlnum, 40, 0}, {"CLOJARS_", SetAlnum, 40, 0}, {"cio", SetAlnum, 32, 0}, {"bkua_", SetAlnum, 24, 0}, {"CCIPAT_", SetWord, 20, 0},
+	{"sqp_", SetAlnum, 30, 0}, {"squ_", SetAlnum, 30, 0}, {"sqa_", SetAlnum, 30, 0}, {"AKCp", SetAlnum, 40, 0}, {"cmVmdGtu", SetAlnum, 32, 0}, {"dckr_pat_", SetURL, 16, 0},
+	{"dckr_oat_", SetURL, 16, 0}, {"sgp_", SetWord, 30, 0},
 	// chat and mail
-	{"xoxb-", SetURL, 10}, {"xoxp-", SetURL, 10}, {"xoxa-", SetURL, 10}, {"xoxr-", SetURL, 10}, {"xoxs-", SetURL, 10}, {"xoxo-", SetURL, 10}, {"xoxc-", SetURL, 10},
-	{"xoxd-", setAny, 10}, {"xoxe-", SetURL, 10}, {"xoxe.", SetDotted, 10}, {"xapp-", SetURL, 10}, {"xwfp-", SetURL, 10}, {"SG.", SetDotted, 30}, {"xkeysib-", SetURL, 30},
-	{"key-", SetAlnum, 32}, {"syt_", SetWord, 20},
+	{"xoxb-", SetURL, 10, 0}, {"xoxp-", SetURL, 10, 0}, {"xoxa-", SetURL, 10, 0}, {"xoxr-", SetURL, 10, 0}, {"xoxs-", SetURL, 10, 0}, {"xoxo-", SetURL, 10, 0}, {"xoxc-", SetURL, 10, 0},
+	{"xoxd-", setAny, 10, 0}, {"xoxe-", SetURL, 10, 0}, {"xoxe.", SetDotted, 10, 0}, {"xapp-", SetURL, 10, 0}, {"xwfp-", SetURL, 10, 0}, {"SG.", SetDotted, 30, 0}, {"xkeysib-", SetURL, 30, 0},
+	{"key-", SetAlnum, 32, 0}, {"syt_", SetWord, 20, 0},
 	// clouds
-	{"AKIA", SetUpper, 16}, {"ASIA", SetUpper, 16}, {"ABIA", SetUpper, 16}, {"ACCA", SetUpper, 16}, {"ABSK", setBase64, 40}, {"bedrock-api-key-", setBase64, 30},
-	{"AIza", SetURL, 30}, {"ya29.", SetDotted, 16}, {"GOCSPX-", SetURL, 16}, {"1//0", SetURL, 30}, {"LTAI", SetAlnum, 14}, {"AKID", SetAlnum, 30},
-	{"dop_v1_", SetAlnum, 30}, {"doo_v1_", SetAlnum, 30}, {"dor_v1_", SetAlnum, 30}, {"HRKU-", SetURL, 30}, {"fo1_", SetURL, 30}, {"fm1r_", setBase64, 30}, {"fm2_", setBase64, 30},
-	{"nfp_", SetAlnum, 30}, {"sbp_", SetAlnum, 30}, {"pscale_tkn_", SetDotted, 20}, {"pscale_pw_", SetDotted, 20}, {"pscale_oauth_", SetDotted, 20}, {"napi_", SetAlnum, 30},
-	{"rnd_", SetAlnum, 28}, {"vercel_", SetAlnum, 20}, {"v1.0-", SetGUID, 40}, {"SCWSECRET", SetAlnum, 8}, {"AQVN", SetURL, 35}, {"t1.9eu", SetDotted, 40},
+	{"AKIA", SetUpper, 16, 0}, {"ASIA", SetUpper, 16, 0}, {"ABIA", SetUpper, 16, 0}, {"ACCA", SetUpper, 16, 0}, {"ABSK", setBase64, 40, 0}, {"bedrock-api-key-", setBase64, 30, 0},
+	{"AIza", SetURL, 30, 0}, {"ya29.", SetDotted, 16, 0}, {"GOCSPX-", SetURL, 16, 0}, {"1//0", SetURL, 30, 0}, {"LTAI", SetAlnum, 14, 0}, {"AKID", SetAlnum, 30, 0},
+	{"dop_v1_", SetAlnum, 30, 0}, {"doo_v1_", SetAlnum, 30, 0}, {"dor_v1_", SetAlnum, 30, 0}, {"HRKU-", SetURL, 30, 0}, {"fo1_", SetURL, 30, 0}, {"fm1r_", setBase64, 30, 0}, {"fm2_", setBase64, 30, 0},
+	{"nfp_", SetAlnum, 30, 0}, {"sbp_", SetAlnum, 30, 0}, {"pscale_tkn_", SetDotted, 20, 0}, {"pscale_pw_", SetDotted, 20, 0}, {"pscale_oauth_", SetDotted, 20, 0}, {"napi_", SetAlnum, 30, 0},
+	{"rnd_", SetAlnum, 28, 0}, {"vercel_", SetAlnum, 20, 0}, {"v1.0-", SetGUID, 40, 0}, {"SCWSECRET", SetAlnum, 8, 0}, {"AQVN", SetURL, 35, 0}, {"t1.9eu", SetDotted, 40, 0},
 	// infrastructure
-	{"hvs.", SetURL, 20}, {"hvb.", SetURL, 20}, {"hvr.", SetURL, 20}, {".atlasv1.", SetURL, 20}, {"pul-", SetGUID, 30}, {"tskey-", SetURL, 12}, {"dnkey-", SetURL, 20},
-	{"NRAK-", SetAlnum, 20}, {"NRJS-", SetAlnum, 16}, {"NRII-", SetURL, 20}, {"NRRA-", SetAlnum, 20}, {"NRSP-", SetAlnum, 20}, {"glsa_", SetWord, 20}, {"glc_", setBase64, 30},
-	{"eyJrIjoi", setBase64, 40}, {"sntrys_", setBase64, 30}, {"sntryu_", SetAlnum, 30}, {"dt0c01.", SetDotted, 30}, {"dt0s", SetDotted, 40}, {"dapi", SetGUID, 32},
-	{"dp.pt.", SetAlnum, 30}, {"dp.st.", SetDotted, 30}, {"dp.ct.", SetAlnum, 30}, {"dp.sa.", SetAlnum, 30}, {"dp.scim.", SetAlnum, 30}, {"dp.audit.", SetAlnum, 30},
-	{"ops_eyJ", setBase64, 40}, {"AGE-SECRET-KEY-1", SetUpper, 40}, {"sha256~", SetURL, 30}, {"pnu_", SetAlnum, 30}, {"ico-", SetAlnum, 30}, {"_mmk", SetAlnum, 0},
-	{"sdk-", SetGUID, 36}, {"mob-", SetGUID, 36}, {"API-", SetUpper, 24}, {"pat.", SetDotted, 50}, {"aio_", SetAlnum, 26}, {"essu_", setBase64, 30},
+	{"hvs.", SetURL, 20, 0}, {"hvb.", SetURL, 20, 0}, {"hvr.", SetURL, 20, 0}, {".atlasv1.", SetURL, 20, 8}, {"pul-", SetGUID, 30, 0}, {"tskey-", SetURL, 12, 0}, {"dnkey-", SetURL, 20, 0},
+	{"NRAK-", SetAlnum, 20, 0}, {"NRJS-", SetAlnum, 16, 0}, {"NRII-", SetURL, 20, 0}, {"NRRA-", SetAlnum, 20, 0}, {"NRSP-", SetAlnum, 20, 0}, {"glsa_", SetWord, 20, 0}, {"glc_", setBase64, 30, 0},
+	{"eyJrIjoi", setBase64, 40, 0}, {"sntrys_", setBase64, 30, 0}, {"sntryu_", SetAlnum, 30, 0}, {"dt0c01.", SetDotted, 30, 0}, {"dt0s", SetDotted, 40, 0}, {"dapi", SetGUID, 32, 0},
+	{"dp.pt.", SetAlnum, 30, 0}, {"dp.st.", SetDotted, 30, 0}, {"dp.ct.", SetAlnum, 30, 0}, {"dp.sa.", SetAlnum, 30, 0}, {"dp.scim.", SetAlnum, 30, 0}, {"dp.audit.", SetAlnum, 30, 0},
+	{"ops_eyJ", setBase64, 40, 0}, {"AGE-SECRET-KEY-1", SetUpper, 40, 0}, {"sha256~", SetURL, 30, 0}, {"pnu_", SetAlnum, 30, 0}, {"ico-", SetAlnum, 30, 0}, {"_mmk", SetAlnum, 0, 20},
+	{"sdk-", SetGUID, 36, 0}, {"mob-", SetGUID, 36, 0}, {"API-", SetUpper, 24, 0}, {"pat.", SetDotted, 50, 0}, {"aio_", SetAlnum, 26, 0}, {"essu_", setBase64, 30, 0},
 	// machine learning
-	{"sk-proj-", SetURL, 20}, {"sk-svcacct-", SetURL, 20}, {"sk-admin-", SetURL, 20}, {"sk-ant-", SetURL, 20}, {"sk-or-", SetURL, 20}, {"sk-lf-", SetURL, 20}, {"sk-", SetAlnum, 20}, {"hf_", SetAlnum, 30},
-	{"api_org_", SetAlnum, 30}, {"gsk_", SetAlnum, 30}, {"xai-", SetAlnum, 40}, {"pplx-", SetAlnum, 40}, {"r8_", SetAlnum, 30}, {"nvapi-", SetURL, 30}, {"lsv2_", SetWord, 30},
-	{"csk-", SetAlnum, 40}, {"fw_", SetAlnum, 22}, {"tgp_v1_", SetURL, 30},
+	{"sk-proj-", SetURL, 20, 0}, {"sk-svcacct-", SetURL, 20, 0}, {"sk-admin-", SetURL, 20, 0}, {"sk-ant-", SetURL, 20, 0}, {"sk-or-", SetURL, 20, 0}, {"sk-lf-", SetURL, 20, 0}, {"sk-", SetAlnum, 20, 0}, {"hf_", SetAlnum, 30, 0},
+	{"api_org_", SetAlnum, 30, 0}, {"gsk_", SetAlnum, 30, 0}, {"xai-", SetAlnum, 40, 0}, {"pplx-", SetAlnum, 40, 0}, {"r8_", SetAlnum, 30, 0}, {"nvapi-", SetURL, 30, 0}, {"lsv2_", SetWord, 30, 0},
+	{"csk-", SetAlnum, 40, 0}, {"fw_", SetAlnum, 22, 0}, {"tgp_v1_", SetURL, 30, 0},
 	// applications
-	{"sk_live_", SetAlnum, 10}, {"sk_test_", SetAlnum, 10}, {"rk_live_", SetAlnum, 10}, {"rk_test_", SetAlnum, 10}, {"whsec_", setBase64, 20}, {"shpat_", SetAlnum, 30},
-	{"shpss_", SetAlnum, 30}, {"shpca_", SetAlnum, 30}, {"shppa_", SetAlnum, 30}, {"EAAA", SetURL, 40}, {"sq0atp-", SetURL, 20}, {"sq0csp-", SetURL, 30}, {"EAAC", SetAlnum, 60},
-	{"access_token$production$", SetAlnum, 20}, {"lin_api_", SetAlnum, 30}, {"lin_oauth_", SetAlnum, 30}, {"ntn_", SetAlnum, 30}, {"secret_", SetAlnum, 40}, {"figd_", SetURL, 30},
-	{"figu_", SetURL, 30}, {"PMAK-", SetURL, 30}, {"PMAT-", SetURL, 20}, {"CFPAT-", SetURL, 30}, {"duffel_live_", SetURL, 30}, {"duffel_test_", SetURL, 30}, {"EZAK", SetAlnum, 50},
-	{"EZTK", SetAlnum, 50}, {"FLWSECK-", SetURL, 20}, {"FLWSECK_TEST-", SetURL, 20}, {"shippo_live_", SetAlnum, 30}, {"tfp_", SetDotted, 40}, {"rdme_", SetAlnum, 40},
-	{"phx_", SetAlnum, 30}, {"fio-u-", SetURL, 30}, {"hubspot-", SetGUID, 36}, {"pat-na1-", SetGUID, 30}, {"pat-eu1-", SetGUID, 30}, {"sl.", SetURL, 120}, {"AAAAAAAAAAAAAAAAAAAA", setAny, 50},
-	{"dG9rO", setBase64, 40}, {"ntf_", SetAlnum, 30}, {"apify_api_", SetAlnum, 20}, {"kgl_", SetAlnum, 30}, {"waka_", SetGUID, 36}, {"SSWS ", SetURL, 30}, {"sess-", SetAlnum, 40}, {":AA", SetURL, 30},
+	{"sk_live_", SetAlnum, 10, 0}, {"sk_test_", SetAlnum, 10, 0}, {"rk_live_", SetAlnum, 10, 0}, {"rk_test_", SetAlnum, 10, 0}, {"whsec_", setBase64, 20, 0}, {"shpat_", SetAlnum, 30, 0},
+	{"shpss_", SetAlnum, 30, 0}, {"shpca_", SetAlnum, 30, 0}, {"shppa_", SetAlnum, 30, 0}, {"EAAA", SetURL, 40, 0}, {"sq0atp-", SetURL, 20, 0}, {"sq0csp-", SetURL, 30, 0}, {"EAAC", SetAlnum, 60, 0},
+	{"access_token$production$", SetAlnum, 20, 0}, {"lin_api_", SetAlnum, 30, 0}, {"lin_oauth_", SetAlnum, 30, 0}, {"ntn_", SetAlnum, 30, 0}, {"secret_", SetAlnum, 40, 0}, {"figd_", SetURL, 30, 0},
+	{"figu_", SetURL, 30, 0}, {"PMAK-", SetURL, 30, 0}, {"PMAT-", SetURL, 20, 0}, {"CFPAT-", SetURL, 30, 0}, {"duffel_live_", SetURL, 30, 0}, {"duffel_test_", SetURL, 30, 0}, {"EZAK", SetAlnum, 50, 0},
+	{"EZTK", SetAlnum, 50, 0}, {"FLWSECK-", SetURL, 20, 0}, {"FLWSECK_TEST-", SetURL, 20, 0}, {"shippo_live_", SetAlnum, 30, 0}, {"tfp_", SetDotted, 40, 0}, {"rdme_", SetAlnum, 40, 0},
+	{"phx_", SetAlnum, 30, 0}, {"fio-u-", SetURL, 30, 0}, {"hubspot-", SetGUID, 36, 0}, {"pat-na1-", SetGUID, 30, 0}, {"pat-eu1-", SetGUID, 30, 0}, {"sl.", SetURL, 120, 0}, {"AAAAAAAAAAAAAAAAAAAA", setAny, 50, 0},
+	{"dG9rO", setBase64, 40, 0}, {"ntf_", SetAlnum, 30, 0}, {"apify_api_", SetAlnum, 20, 0}, {"kgl_", SetAlnum, 30, 0}, {"waka_", SetGUID, 36, 0}, {"SSWS ", SetURL, 30, 0}, {"sess-", SetAlnum, 40, 0}, {":AA", SetURL, 30, 8},
+	// keys that carry a mark inside
+	{"8Q~", setAny, 28, 3}, {"7Q~", setAny, 28, 3}, {"JQQJ99", SetAlnum, 20, 40}, {"+ASb", setBase64, 6, 30}, {"+AEh", setBase64, 6, 30}, {"+ARm", setBase64, 6, 30}, {"AIoT", setBase64, 6, 30},
+	{"+ACR", setBase64, 6, 38}, {"AzFu", setBase64, 6, 40}, {"AzSe", SetAlnum, 6, 38}, {"AzCa", setBase64, 6, 30}, {"-us", setDigit, 1, 32},
+	// more of the above
+	{"SK", SetHex, 32, 0}, {"s.", SetAlnum, 24, 0}, {"sb_secret_", SetURL, 20, 0}, {"re_", SetWord, 28, 0}, {"pcsk_", SetWord, 40, 0}, {"sk_", SetAlnum, 40, 0}, {"tvly-", SetURL, 24, 0},
+	{"secret-live-", setBase64, 30, 0}, {"secret-test-", setBase64, 30, 0}, {"sk.eyJ", SetDotted, 60, 0}, {"access-production-", SetGUID, 36, 0}, {"access-sandbox-", SetGUID, 36, 0},
+	{"slk_", SetAlnum, 40, 0}, {"tk-us-", SetURL, 40, 0}, {"y0_", SetURL, 50, 0}, {"AVNS_", SetWord, 16, 0}, {"mdb_sa_sk_", SetURL, 30, 0}, {"hcaik_", SetAlnum, 50, 0}, {"pdus+", setAny, 20, 0},
+	{"st.", SetDotted, 60, 0}, {"pat", SetDotted, 75, 0}, {"EAA", SetAlnum, 80, 0}, {"md5", SetHex, 32, 0}, {"BBFF-", SetAlnum, 30, 0}, {"e2b_", SetHex, 40, 0}, {"gb_api_", SetAlnum, 30, 0},
+	{"tr_prod_", SetAlnum, 16, 0}, {"tr_dev_", SetAlnum, 16, 0}, {"snyk_uat.", SetDotted, 40, 0}, {"live_", SetAlnum, 35, 0}, {"ctp_", SetAlnum, 30, 0}, {"AZDO", SetAlnum, 40, 0},
 }
 
 // probe is how much of a token is looked at before it is accepted.
@@ -75,8 +85,8 @@ func (v *Vendor) Match(t string, a, b int, cut func(i int) bool) (start, end int
 		return 0, 0, false
 	}
 	start = a
-	if inner := !Alnum(v.Prefix[0]); inner {
-		if start = SetWord.Start(t, a, a-64); a-start < cutMin {
+	if v.Back > 0 {
+		if start = v.before().Start(t, a, a-128); a-start < v.Back || v.Set == setDigit && a-start != v.Back {
 			return 0, 0, false
 		}
 	} else if a > 0 && (Alnum(t[a-1]) || t[a-1] == '_') {
@@ -97,6 +107,19 @@ func (v *Vendor) Match(t string, a, b int, cut func(i int) bool) (start, end int
 		end = v.Set.End(t, b, len(t))
 	}
 	return start, end, true
+}
+
+// before are the characters that stand before a mark inside a token.
+func (v *Vendor) before() *Set {
+	switch {
+	case v.Set == setDigit:
+		return SetHex
+	case v.Set == setBase64:
+		return SetBase64
+	case v.Set == setAny:
+		return SetDotted
+	}
+	return SetWord
 }
 
 // claims are members of a JSON web token's header.
@@ -127,7 +150,10 @@ func JWT(t string, a int) (end int, ok bool) {
 }
 
 // setHash are the characters of hashes in their usual notations.
-var setHash = NewSet(Alphabet + "$./+=-_*,@#")
+var (
+	setHash  = NewSet(Alphabet + "$./+=-_*,@#")
+	setScram = NewSet(Alphabet + "$/+=:")
+)
 
 // Hash finds the end of the password hash whose $id$ or {SCHEME is t[a:b].
 func Hash(t string, a, b int) (end int, ok bool) {
@@ -136,7 +162,11 @@ func Hash(t string, a, b int) (end int, ok bool) {
 	if n := strings.IndexByte(t[b:min(len(t), b+12)], '}'); scheme && n >= 0 {
 		end = b + n + 1
 	}
-	end = setHash.End(t, end, b+probe)
+	set := setHash
+	if HasFold(t[a:b], "scram-") {
+		set = setScram
+	}
+	end = set.End(t, end, b+probe)
 	for end > b && (t[end-1] == ',' || t[end-1] == '.' && end < len(t) && Blank(t[end])) {
 		end--
 	}
@@ -144,7 +174,7 @@ func Hash(t string, a, b int) (end int, ok bool) {
 	k := Count(v)
 	ok = len(v) >= 8 && k.Digit+k.Upper > 0 && (t[a] == '$' || scheme || strings.IndexByte(v, '$') >= 0)
 	if ok && end == b+probe {
-		end = setHash.End(t, end, len(t))
+		end = set.End(t, end, len(t))
 	}
 	return end, ok
 }

@@ -183,6 +183,9 @@ func (b *builder) special(payload *builder, i int) int {
 	case s[0] == '\b' && len(b.text) > 0 && b.text[len(b.text)-1] != '\n': // overstrike
 		b.back()
 		return 1
+	case s[0] == 0 && variable(s[1:]): // the environment of a process
+		b.put("\n", i, i+1)
+		return 1
 	case s[0] < ' ' || s[0] == 0x7f:
 		return 1
 	}
@@ -195,6 +198,19 @@ func (b *builder) special(payload *builder, i int) int {
 		}
 	}
 	return n
+}
+
+// variable says whether s begins like an environment variable.
+func variable(s string) bool {
+	for i := 0; i < len(s) && i < 64; i++ {
+		switch c := s[i]; {
+		case c == '=':
+			return i > 1
+		case c != '_' && (c < 'A' || c > 'Z') && (c < '0' || c > '9'):
+			return false
+		}
+	}
+	return false
 }
 
 // ascii holds every ASCII character at its own place.

@@ -55,18 +55,27 @@ func (l *list) add(c Class) {
 
 // noun is the index of the last noun, not before first, that can decide; -1
 // when there is none. "auth" decides only as the last word, a key only with a
-// qualifier.
+// qualifier, be it an unknown one.
 func (l *list) noun(first int) int {
 	for i := l.n - 1; i >= first; i-- {
 		c := l.class[i]
 		switch {
 		case c&Noun == 0, c&(Noun^Auth) == 0 && i < l.n-1:
-		case c&(Noun^Key^Auth) == 0 && c&Key != 0 && c&Qualifier == 0 && l.qualifier(i) == 0:
+		case c&(Noun^Key^Auth) == 0 && c&Key != 0 && c&Qualifier == 0 && l.qualifier(i) == 0 && (i == first || l.any(KeyNot)):
 		default:
 			return i
 		}
 	}
 	return -1
+}
+
+func (l *list) any(c Class) bool {
+	for _, w := range l.class[:l.n] {
+		if w&c != 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // qualifier collects what the words but the noun say about a key.

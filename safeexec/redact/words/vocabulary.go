@@ -24,6 +24,7 @@ const (
 	Not                         // anywhere: the label is none of a secret
 	Tail                        // after the noun: the label is about a secret, "password policy"
 	Neutral                     // after the noun: changes nothing, "password hash"
+	KeyNot                      // makes a key one of a map or table: a "row key"
 	Compound                    // a noun that is no English word: its value needs no separator
 	Noun      = Pass | Secret | Token | SharedKey | Key | Community | Auth
 	Qualifier = Strong | Weak
@@ -54,12 +55,14 @@ func wordTable() map[string]Class {
 		{Strong, "api access account accnt acct shared secret private priv signing sign encryption encrypt encrypted decryption " +
 			"decrypt validation authentication authorization auth function functions instrumentation hmac aes jwt jwk wep wpa wifi " +
 			"preshared deploy webhook security unseal recovery sas cosmos rndc tsig isakmp ike ikev2 ipsec vpn radius tacacs resumption " +
-			"traffic exporter premaster pre md5 digest material content sec crypt cipher dkek kek dek ingest ocp functionapp ssecustomer"},
-		{Weak, "primary secondary master service services admin query client tls ssl rsa ec app application root session subscription " +
-			"integration storage search license licence activation restore backup developer consumer write read group server device " +
+			"traffic exporter premaster pre md5 digest material content sec service services subscription integration license licence activation crypt cipher dkek kek dek ingest ocp functionapp ssecustomer"},
+		{Weak, "primary secondary master admin query client tls ssl rsa ec app application root session " +
+			"storage search restore backup developer consumer write read group server device " +
 			"data blob redis maps bing openai cognitive sendgrid mailgun stripe github gitlab slack datadog dd newrelic sentry " +
 			"algolia twilio aws gcp azure google bgp ospf esp enc ldap pem pgp gpg age user db database site web partner team project " +
 			"merchant system machine agent registration enrollment join cluster event events log logs metrics tenant org"},
+		{KeyNot, "dedup dedupe trace row hash lookup object bucket lock map entry etag item job build target metadata shard ring tab s3 host file " +
+			"word words sub super any no name primary join unique composite natural surrogate data label tag node"},
 		{Not, "public pub disable disabled allow allowed allows forgot cache partition sort foreign idempotency idempotent index page " +
 			"nextpage continuation lexer large extended send match without existing"},
 		{Tail, "name names type types policy policies days file files filename path paths ref refs reference length len expires expiry " +
