@@ -4,6 +4,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"net/url"
+	"slices"
 	"sort"
 	"strings"
 
@@ -18,11 +19,14 @@ const minKnown = 6
 // compared.
 const knownPrefix = 8
 
+// maxStarts is how many of them one automaton holds.
+const maxStarts = words.MaxBytes / knownPrefix
+
 // known finds the secrets of this process in all their forms.
 type known struct {
 	forms  []string // sorted
 	starts []string // their first knownPrefix bytes, each once
-	words  *words.Automaton
+	words  []*words.Automaton // of starts, maxStarts each
 }
 
 // newKnown prepares values; nil when there are none.
@@ -53,7 +57,9 @@ func newKnown(values []string) *known {
 			k.starts = append(k.starts, p)
 		}
 	}
-	k.words = words.New(k.starts, true)
+	for group := range slices.Chunk(k.starts, maxStarts) {
+		k.words = append(k.words, words.New(group, true))
+	}
 	return k
 }
 
@@ -84,18 +90,19 @@ func (s *scanner) findKnown() {
 	if k == nil {
 		return
 	}
-	done := 0
-	k.words.Each(s.T, func(w int32, end int) bool {
-		start := end - len(k.starts[w])
-		if start < done {
+	for g, group := range k.words {
+		done := 0
+		group.Each(s.T, func(w int32, end int) bool {
+			p := k.starts[g*maxStarts+int(w)]
+			if start := end - len(p); start >= done {
+				if n := k.longest(p, s.T[start:]); n > 0 {
+					s.Mask(start, start+n, scan.Known)
+					done = start + n
+				}
+			}
 			return true
-		}
-		if n := k.longest(k.starts[w], s.T[start:]); n > 0 {
-			s.Mask(start, start+n, scan.Known)
-			done = start + n
-		}
-		return true
-	})
+		})
+	}
 }
 
 // longest is the length of the longest form that t begins with, or of the

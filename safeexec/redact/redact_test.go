@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ghostbot/safeexec/redact/scan"
+	"ghostbot/safeexec/redact/words"
 )
 
 // hiders are what may stand anywhere inside a text without being seen.
@@ -233,6 +234,21 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestManyKnown has more secrets than one automaton holds.
+func TestManyKnown(t *testing.T) {
+	m := maker{rand.New(rand.NewPCG(11, 12))}
+	var all []string
+	for range 900 {
+		all = append(all, m.make("R", 0))
+	}
+	r := New(Options{Known: all})
+	for _, s := range all {
+		if got := r.Redact("x " + s + " y").Text; got != "x [REDACTED_KNOWN_SECRET] y" {
+			t.Fatalf("%q is left: %q", s, got)
+		}
+	}
+}
+
 // TestConcurrent uses one redactor from several goroutines.
 func TestConcurrent(t *testing.T) {
 	r := New(Options{Known: []string{"process-own-secret"}})
@@ -259,7 +275,7 @@ func TestClosed(t *testing.T) {
 		}()
 		New(Options{}).find("password=hunter2x", hint{}, time.Now().Add(-time.Second))
 	}()
-	broken := &Redactor{known: &known{starts: []string{"x"}}} // no automaton: panics
+	broken := &Redactor{known: &known{words: []*words.Automaton{nil}}} // panics
 	res, err := broken.RedactFor("x", "")
 	if !errors.Is(err, ErrInternal) || !cmp.Equal(res, Result{}) {
 		t.Errorf("RedactFor = %+v, %v; want nothing and ErrInternal", res, err)

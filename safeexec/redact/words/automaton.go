@@ -18,30 +18,34 @@ type Automaton struct {
 // A hitRef is a word that ends in a state, and the next one that does.
 type hitRef struct{ word, next int32 }
 
-// New builds the automaton of words. exact words are matched as they
-// are; without it they are lower-case and the text is folded.
+// MaxBytes is how long the words of one automaton may be together.
+const MaxBytes = ends - 1
+
+// New builds the automaton of words. exact words are matched as they are;
+// without it they are lower-case and the text is folded.
 func New(words []string, exact bool) *Automaton {
 	m := &Automaton{hits: make([]hitRef, 1)}
 	m.alphabet(words, exact)
 	width := 1 << m.bits
 	trie := make([]uint16, width)
-	ends := []int32{0}
+	found := []int32{0}
 	for w, s := range words {
 		at := 0
 		for i := 0; i < len(s); i++ {
 			k := at<<m.bits | int(m.class[s[i]])
 			if trie[k] == 0 {
-				trie[k] = uint16(len(ends))
+				trie[k] = uint16(len(found))
 				trie = append(trie, make([]uint16, width)...)
-				ends = append(ends, 0)
+				found = append(found, 0)
 			}
 			at = int(trie[k])
 		}
-		m.hits = append(m.hits, hitRef{int32(w), ends[at]})
-		ends[at] = int32(len(m.hits) - 1)
+		m.hits = append(m.hits, hitRef{int32(w), found[at]})
+		found[at] = int32(len(m.hits) - 1)
 	}
-	m.next, m.found = trie, ends
+	m.next, m.found = trie, found
 	m.resolve()
+	m.mark()
 	return m
 }
 
@@ -107,18 +111,33 @@ func (m *Automaton) inherit(at, f uint16) {
 	m.hits[h].next = m.found[f]
 }
 
+// ends marks the transitions into a state in which a word ends, so that the
+// search looks nothing else up for the others.
+const ends = 1 << 15
+
+// mark sets the marks.
+func (m *Automaton) mark() {
+	for k, s := range m.next {
+		if m.found[s] != 0 {
+			m.next[k] = s | ends
+		}
+	}
+}
+
 // Each calls f with every word found in text and the index after it. It stops
 // when f returns false.
 func (m *Automaton) Each(text string, f func(word int32, end int) bool) {
 	at := 0
-	next, class, bits, found := m.next, &m.class, m.bits, m.found
+	next, class, bits := m.next, &m.class, m.bits
 	for i := 0; i < len(text); i++ {
-		at = int(next[at<<bits|int(class[text[i]])])
-		if h := found[at]; h != 0 {
-			for ; h != 0; h = m.hits[h].next {
-				if !f(m.hits[h].word, i+1) {
-					return
-				}
+		s := next[at<<bits|int(class[text[i]])]
+		at = int(s &^ ends)
+		if s < ends {
+			continue
+		}
+		for h := m.found[at]; h != 0; h = m.hits[h].next {
+			if !f(m.hits[h].word, i+1) {
+				return
 			}
 		}
 	}
