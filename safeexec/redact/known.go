@@ -24,8 +24,8 @@ const maxStarts = words.MaxBytes / knownPrefix
 
 // known finds the secrets of this process in all their forms.
 type known struct {
-	forms  []string // sorted
-	starts []string // their first knownPrefix bytes, each once
+	forms  []string           // sorted
+	starts []string           // their first knownPrefix bytes, each once
 	words  []*words.Automaton // of starts, maxStarts each
 }
 

@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -119,5 +120,68 @@ func bar(t *testing.T, what string, got, total int, least float64) {
 	t.Logf("%s: %d of %d (%.1f %%)", what, got, total, pct)
 	if total == 0 || pct < least {
 		t.Errorf("%s: %.1f %%, want at least %.1f %%", what, pct, least)
+	}
+}
+
+// A case is a row of the comparable shell's own tests.
+type redactCase struct {
+	Stage      string   `json:"stage"`
+	Kind       string   `json:"kind"`
+	Source     string   `json:"source"`
+	Input      string   `json:"input"`
+	Not        []string `json:"must_not_contain"`
+	Must       []string `json:"must_contain"`
+	Categories []string `json:"categories"`
+	Count      int      `json:"count"`
+}
+
+// deviations are inputs of those rows for which this package answers
+// otherwise, with the reason.
+var deviations = map[string]string{
+	"bearer abc": "what is not masked stays as it is, the case of the word too",
+	"Data Source=x;Initial Catalog=y;Password=z": "of a connection string only the secret parts are masked: server and database are worth more in an incident",
+}
+
+// TestShellCases agrees with every row of stage redact, or has a reason not to.
+// The rows of stage anonymize and pipeline are about the package's callers.
+func TestShellCases(t *testing.T) {
+	r := New(Options{})
+	used := map[string]bool{}
+	n := 0
+	for _, c := range rows[redactCase](t, "safeexec_redact.jsonl") {
+		if c.Stage != "redact" {
+			continue
+		}
+		n++
+		if deviations[c.Input] != "" {
+			used[c.Input] = true
+			continue
+		}
+		res := r.Redact(c.Input)
+		for _, s := range c.Not {
+			if strings.Contains(res.Text, s) {
+				t.Errorf("%s: %q: %q is left in %q", c.Kind, c.Input, s, res.Text)
+			}
+		}
+		for _, s := range c.Must {
+			if !strings.Contains(res.Text, s) {
+				t.Errorf("%s: %q: %q is missing in %q", c.Kind, c.Input, s, res.Text)
+			}
+		}
+		want := slices.Sorted(slices.Values(c.Categories))
+		if c.Categories != nil && !slices.Equal(want, res.Categories) {
+			t.Errorf("%s: %q: categories %v, want %v", c.Kind, c.Input, res.Categories, want)
+		}
+		if c.Count > 0 && c.Count != res.Count {
+			t.Errorf("%s: %q: %d masks, want %d", c.Kind, c.Input, res.Count, c.Count)
+		}
+	}
+	if n < 40 {
+		t.Errorf("only %d rows", n)
+	}
+	for in := range deviations {
+		if !used[in] {
+			t.Errorf("no row has the input %q any more", in)
+		}
 	}
 }

@@ -262,7 +262,7 @@ func (s *Text) AfterScheme(v Value) Value {
 var Nothing = shape.Words("null nil none true false yes no on off enabled disabled enable disable undefined optional required set unset " +
 	"not not-set present absent empty hidden invalid expired missing ok unknown never default n/a na any all auto automatic manual " +
 	"prompt ask stdin file env interactive configured unconfigured redacted masked encrypted sensitive omitted removed filtered " +
-	"string number object integer boolean opaque is must and or for with in from to of the a an was has will be been can could should " +
+	"string number object integer boolean opaque is must and or for with in from to of the an was has will be been can could should " +
 	"succeeded failed failure success error valid denied granted accepted rejected changed unchanged updated created deleted rotated " +
 	"provided supplied supported unsupported found notfound pending active inactive private public shared primary secondary self " +
 	"bytes bits undef nan void {} [] () -- ... inherit inherited same required. optional. vault kms keychain keyring pam ldap " +
