@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"bufio"
 	"compress/gzip"
 	"context"
 	"crypto/sha256"
@@ -14,7 +15,9 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"ghostbot/agent/rca"
@@ -45,6 +48,9 @@ func auditVerb(_ context.Context, c *cli, args []string) error {
 	if len(rest) != 2 {
 		return usageError("audit wants a verb and a case, as in audit verify ghost_20260314_104512, got %d arguments", len(rest))
 	}
+	if err := f.check(rest[0], rest[1]); err != nil {
+		return err
+	}
 	var keys []audit.Key
 	if f.keyFile != "" {
 		k, err := journalKey(f.keyFile)
@@ -60,18 +66,35 @@ func auditVerb(_ context.Context, c *cli, args []string) error {
 		return auditShow(c, rest[1], f)
 	case "export":
 		return auditExport(c, rest[1], f, keys)
-	case "rca":
-		return auditRCA(c, rest[1], f, keys)
 	}
-	return usageError("audit: %q is not one of verify, show, export, rca", rest[0])
+	return auditRCA(c, rest[1], f, keys)
 }
 
-func auditVerify(c *cli, sid string, f auditFlags, keys []audit.Key) error {
+// check refuses what the verb cannot take before anything is read.
+func (f auditFlags) check(verb, sid string) error {
+	if !slices.Contains([]string{"verify", "show", "export", "rca"}, verb) {
+		return usageError("audit: %q is not a verb (accepted: verify show export rca)", verb)
+	}
+	if sid != audit.Register && audit.FileName(sid, audit.Case) == "" {
+		return usageError("audit %s: %q is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2; register with verify and show)", verb, sid)
+	}
+	if sid == audit.Register && (verb == "export" || verb == "rca") {
+		return usageError("audit %s: register is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2)", verb)
+	}
+	for _, x := range []struct{ name, value, verb string }{{"--head", f.head, "verify"}, {"--rca", f.rcaFile, "verify"}, {"-o", f.output, "export"}} {
+		if x.value != "" && x.verb != verb {
+			return usageError("audit %s: %s is a flag of audit %s", verb, x.name, x.verb)
+		}
+	}
 	if f.head != "" {
 		if err := audit.CheckHead(f.head); err != nil {
 			return usageError("--head: %v", err)
 		}
 	}
+	return nil
+}
+
+func auditVerify(c *cli, sid string, f auditFlags, keys []audit.Key) error {
 	r := audit.Verify(c.audits(), sid, audit.VerifyOptions{Head: f.head, Keys: keys})
 	why := r.Why
 	if r.OK && f.rcaFile != "" {
@@ -91,7 +114,7 @@ func auditVerify(c *cli, sid string, f auditFlags, keys []audit.Key) error {
 	} else if r.OK {
 		fmt.Fprintf(c.out, "ok  %s: %d entries, head %s\n", sid, r.Records, r.Head)
 	} else {
-		fmt.Fprintf(c.out, "BAD %s: %s\n", sid, why)
+		fmt.Fprintf(c.out, "BAD %s: %s\n", sid, oneLine(why))
 	}
 	if !r.OK {
 		return &exitError{code: exitNegative, err: errors.New("")}
@@ -128,16 +151,15 @@ func auditShow(c *cli, sid string, f auditFlags) error {
 	if err != nil {
 		return err
 	}
+	w := bufio.NewWriter(c.out)
 	for _, e := range entries {
 		if f.json {
-			if _, err := c.out.Write(append(e.Line(), '\n')); err != nil {
-				return err
-			}
+			w.Write(append(e.Line(), '\n'))
 			continue
 		}
-		fmt.Fprintf(c.out, "%s  %s  %-5s %-11s %s\n", e.ID(), e.Time.Format("15:04:05.000"), e.Journal, e.Kind, short(oneLine(string(e.Body)), 400))
+		fmt.Fprintf(w, "%s  %s  %-5s %-11s %s\n", e.ID(), e.Time.Format("15:04:05.000"), oneLine(e.Journal), oneLine(e.Kind), short(oneLine(string(e.Body)), 400))
 	}
-	return nil
+	return w.Flush()
 }
 
 func auditRCA(c *cli, sid string, f auditFlags, keys []audit.Key) error {
@@ -198,7 +220,13 @@ func auditExport(c *cli, sid string, f auditFlags, keys []audit.Key) error {
 		return err
 	}
 	if err := writeFile(f.output, data); err != nil {
-		return err
+		if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EIO) {
+			return err
+		}
+		return usageError("-o: %v (accepted: a file in a directory that can be written)", err)
+	}
+	if f.json {
+		return encode(c.out, m)
 	}
 	fmt.Fprintf(c.out, "%s: %d files, head %s\n", f.output, len(m.Files), m.Verified.Head)
 	return nil

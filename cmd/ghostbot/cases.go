@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -44,7 +45,7 @@ func cases(ctx context.Context, c *cli, args []string) error {
 	w := tabwriter.NewWriter(c.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "CASE\tSTATE\tAGE\tPENDING\tSYMPTOM")
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", s.SessionID, state(s), time.Since(s.CreatedAt).Round(time.Second), s.Pending, short(oneLine(s.Symptom), 80))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", oneLine(s.SessionID), oneLine(state(s)), time.Since(s.CreatedAt).Round(time.Second), s.Pending, short(oneLine(s.Symptom), 80))
 	}
 	return w.Flush()
 }
@@ -65,7 +66,11 @@ func short(s string, n int) string {
 
 func listCases(ctx context.Context, dir string) ([]bot.CaseStatus, error) {
 	out := []bot.CaseStatus{}
-	if _, err := os.Stat(dir); errors.Is(err, fs.ErrNotExist) {
+	there, err := hasStore(dir)
+	if err != nil {
+		return nil, fail(exitUnavailable, "state directory: %w", err)
+	}
+	if !there {
 		return out, nil
 	}
 	db, err := file.Open(dir, file.Options{})
@@ -80,15 +85,25 @@ func listCases(ctx context.Context, dir string) ([]bot.CaseStatus, error) {
 	for _, v := range vs {
 		var info bot.CaseInfo
 		if err := json.Unmarshal(v.Data, &info); err != nil {
-			return nil, fmt.Errorf("case %s: %w", v.Key.Name, err)
+			return nil, fail(exitUnavailable, "%s: %w", v.Key.Name, err)
 		}
 		s, err := bot.Describe(ctx, db, info)
 		if err != nil {
-			return nil, fmt.Errorf("case %s: %w", info.SessionID, err)
+			return nil, fail(exitUnavailable, "case %s: %w", info.SessionID, err)
 		}
 		out = append(out, s)
 	}
 	return out, nil
+}
+
+// hasStore says whether a store was ever opened in dir. Opening one would make
+// it, in whatever directory a person named by mistake.
+func hasStore(dir string) (bool, error) {
+	_, err := os.Stat(filepath.Join(dir, "installation.json"))
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	return err == nil, err
 }
 
 // alike keeps the cases whose id is like, or whose symptom shares a word of five

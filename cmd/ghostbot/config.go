@@ -3,6 +3,8 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"os"
 	"regexp"
 	"slices"
@@ -26,6 +28,9 @@ func (s secret) String() string {
 
 // GoString masks the value in %#v.
 func (s secret) GoString() string { return s.String() }
+
+// Format masks the value whatever the verb is.
+func (s secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
 
 // MarshalText masks the value in JSON and logs.
 func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
@@ -60,14 +65,28 @@ var ours = []string{
 }
 
 // loadEnv reads .env in the working directory when it is there; variables that
-// are set already win.
+// are set already win. What is wrong in it is told without its text, which the
+// parser's own errors quote: there are tokens in it.
 func loadEnv() error {
 	err := godotenv.Load()
-	if err == nil || errors.Is(err, os.ErrNotExist) {
+	var path *fs.PathError
+	switch {
+	case err == nil || errors.Is(err, fs.ErrNotExist):
 		return nil
+	case errors.As(err, &path):
+		return usageError(".env: %v", path.Err)
 	}
-	return usageError(".env: %v", err)
+	text, _ := os.ReadFile(".env")
+	for i, line := range strings.Split(string(text), "\n") {
+		if !envLine.MatchString(line) {
+			return usageError(".env: line %d is not NAME=VALUE", i+1)
+		}
+	}
+	return usageError(".env: a quoted value does not end (accepted: NAME=VALUE a line)")
 }
+
+// envLine is a line of .env: an assignment, a comment, or nothing.
+var envLine = regexp.MustCompile(`^\s*((export\s+)?[A-Za-z0-9_.]+\s*[=:].*|#.*)?$`)
 
 // load reads the environment of serve and checks every value.
 func load() (config, error) {
@@ -78,7 +97,7 @@ func load() (config, error) {
 	if err := envconfig.Process("", &c); err != nil {
 		var p *envconfig.ParseError
 		if errors.As(err, &p) {
-			return c, usageError("%s: %q is not a valid %s (%v)", p.KeyName, p.Value, p.TypeName, p.Err)
+			return c, usageError("%s: %q is not accepted (accepted: %s)", p.KeyName, p.Value, accepted(p.TypeName))
 		}
 		return c, usageError("%v", err)
 	}
@@ -91,11 +110,29 @@ func load() (config, error) {
 	return c, c.check()
 }
 
+// accepted says what a variable of a type may be.
+func accepted(typeName string) string {
+	switch typeName {
+	case "bool":
+		return "true false"
+	case "int":
+		return "a whole number"
+	}
+	return "a duration such as 90s, 5m or 1h30m"
+}
+
 // approverID is a Slack user or user group.
 var approverID = regexp.MustCompile(`^[UWS][A-Z0-9]{2,}$`)
 
 // channelID is a Slack channel.
 var channelID = regexp.MustCompile(`^[CGD][A-Z0-9]{2,}$`)
+
+// ruleName is a rule of the policy as classify prints it.
+var ruleName = regexp.MustCompile(`^[a-z0-9][a-z0-9._+-]*$`)
+
+// classNames are what a rule is not called; SAFE is never asked about and
+// FORBIDDEN never approved, so that only RISKY is a class for two people.
+var classNames = []string{"risky", "safe", "forbidden"}
 
 func (c *config) check() error {
 	c.Approvers, c.Channels, c.TwoPerson = trim(c.Approvers), trim(c.Channels), trim(c.TwoPerson)
@@ -107,6 +144,11 @@ func (c *config) check() error {
 	for _, ch := range c.Channels {
 		if !channelID.MatchString(ch) {
 			return usageError("GHOST_CHANNELS: %q is not a Slack channel id (C...)", ch)
+		}
+	}
+	for _, r := range c.TwoPerson {
+		if r != "RISKY" && (!ruleName.MatchString(r) || slices.Contains(classNames, r)) {
+			return usageError("GHOST_TWO_PERSON: %q is not accepted (accepted: RISKY, or the name of a rule as classify prints it)", r)
 		}
 	}
 	bounds := []struct {

@@ -2,15 +2,20 @@ package main
 
 import (
 	"context"
+	"errors"
 	"flag"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ghostbot/bot/slack"
 	"ghostbot/safeexec"
+	"ghostbot/safeexec/redact"
 	"ghostbot/store/file"
 )
 
@@ -33,7 +38,7 @@ func doctor(ctx context.Context, c *cli, args []string) error {
 		return usageError("doctor takes no argument, got %q", rest[0])
 	}
 	cfg, cfgErr := load()
-	checks := []check{checkConfig(cfgErr), checkApprovers(cfg), checkSlack(ctx, cfg), checkState(c), checkTools()}
+	checks := []check{checkConfig(cfgErr), checkApprovers(cfg), checkSlack(ctx, cfg), checkState(c), checkKey(cfg), checkTools()}
 	bad := false
 	for _, k := range checks {
 		bad = bad || !k.OK
@@ -58,11 +63,11 @@ func print1(c *cli, k check) {
 	if !k.OK {
 		mark = "BAD "
 	}
-	line := mark + k.Name + ": " + k.What
+	line := k.Name + ": " + k.What
 	if k.Hint != "" {
 		line += "  (" + k.Hint + ")"
 	}
-	fmt.Fprintln(c.out, oneLine(line))
+	fmt.Fprintln(c.out, mark+oneLine(line))
 }
 
 func checkConfig(err error) check {
@@ -90,7 +95,8 @@ func checkSlack(ctx context.Context, cfg config) check {
 	ctx, done := context.WithTimeout(ctx, 10*time.Second)
 	defer done()
 	if err := f.Connect(ctx); err != nil {
-		k.What, k.Hint = err.Error(), "check SLACK_BOT_TOKEN and the network"
+		r := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken)}})
+		k.What, k.Hint = r.Redact(err.Error()).Text, "check SLACK_BOT_TOKEN and the network"
 		return k
 	}
 	k.OK, k.What = true, "connected as "+f.Me()
@@ -99,13 +105,59 @@ func checkSlack(ctx context.Context, cfg config) check {
 
 func checkState(c *cli) check {
 	k := check{Name: "state directory", What: c.state()}
-	db, err := file.Open(c.state(), file.Options{})
+	there, err := hasStore(c.state())
+	if err == nil && !there {
+		err = mayMake(c.state())
+		k.What += " (made at the first start)"
+	}
+	if err == nil && there {
+		err = opens(c.state())
+	}
 	if err != nil {
 		k.What, k.Hint = err.Error(), "choose another with --state-dir or GHOST_STATE_DIR"
 		return k
 	}
-	db.Close()
 	k.OK = true
+	return k
+}
+
+func opens(dir string) error {
+	db, err := file.Open(dir, file.Options{})
+	if err != nil {
+		return err
+	}
+	return db.Close()
+}
+
+// mayMake says why a directory could not be made or written, without trying.
+func mayMake(dir string) error {
+	for {
+		fi, err := os.Stat(dir)
+		switch up := filepath.Dir(dir); {
+		case errors.Is(err, fs.ErrNotExist) && up != dir:
+			dir = up
+			continue
+		case err != nil:
+			return err
+		case !fi.IsDir():
+			return fmt.Errorf("%s is not a directory", dir)
+		}
+		if err := unix.Access(dir, unix.W_OK|unix.X_OK); err != nil {
+			return fmt.Errorf("write in %s: %w", dir, err)
+		}
+		return nil
+	}
+}
+
+func checkKey(cfg config) check {
+	k := check{Name: "journal key", OK: true, What: "none: journals are chained, not authenticated"}
+	if cfg.JournalKeyFile == "" {
+		return k
+	}
+	k.What = cfg.JournalKeyFile
+	if _, err := journalKey(cfg.JournalKeyFile); err != nil {
+		k.OK, k.What, k.Hint = false, err.Error(), "GHOST_JOURNAL_KEY_FILE names a file with 32 random bytes or more"
+	}
 	return k
 }
 

@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"strings"
+	"unicode"
 
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
@@ -43,12 +44,12 @@ func classify(_ context.Context, c *cli, args []string) error {
 	if command != "" {
 		rest = append(rest, command)
 	}
-	p := selfPolicy()
 	if jsonl {
+		p := selfPolicy()
 		if len(rest) > 0 {
 			return usageError("classify --jsonl reads standard input and takes no command, got %q", rest[0])
 		}
-		return eachLine(c, func(in struct {
+		return eachLine(c, `{"id":...,"command":"..."}`, func(in struct {
 			ID      json.RawMessage `json:"id"`
 			Command string          `json:"command"`
 		}) any {
@@ -61,7 +62,7 @@ func classify(_ context.Context, c *cli, args []string) error {
 	if len(rest) != 1 {
 		return usageError("classify wants one command in quotes, got %d arguments", len(rest))
 	}
-	v := p.Classify(rest[0])
+	v := selfPolicy().Classify(rest[0])
 	if asJSON {
 		return encode(c.out, v)
 	}
@@ -105,7 +106,7 @@ func redactVerb(_ context.Context, c *cli, args []string) error {
 		_, err = io.WriteString(c.out, res.Text)
 		return err
 	}
-	return eachLine(c, func(in struct {
+	return eachLine(c, `{"id":...,"text":"..."}`, func(in struct {
 		ID   json.RawMessage `json:"id"`
 		Text string          `json:"text"`
 	}) any {
@@ -125,8 +126,24 @@ func redactVerb(_ context.Context, c *cli, args []string) error {
 	})
 }
 
-// eachLine decodes one T a line and writes what f makes of it, in order.
-func eachLine[T any](c *cli, f func(T) any) error {
+// decode reads one JSON object and says why it is none.
+func decode(line []byte, v any) string {
+	err := json.Unmarshal(line, v)
+	var typ *json.UnmarshalTypeError
+	switch {
+	case bytes.TrimSpace(line)[0] != '{' && (err == nil || errors.As(err, &typ)):
+		return "not an object"
+	case errors.As(err, &typ):
+		return typ.Field + " is a " + typ.Value
+	case err != nil:
+		return "not JSON: " + err.Error()
+	}
+	return ""
+}
+
+// eachLine decodes one T a line and writes what f makes of it, in order. want
+// shows people what a line is.
+func eachLine[T any](c *cli, want string, f func(T) any) error {
 	in := bufio.NewReaderSize(c.in, 1<<20)
 	out := bufio.NewWriterSize(c.out, 1<<20)
 	enc := json.NewEncoder(out)
@@ -135,9 +152,9 @@ func eachLine[T any](c *cli, f func(T) any) error {
 		line, err := readLine(in)
 		if len(bytes.TrimSpace(line)) > 0 {
 			var v T
-			if jerr := json.Unmarshal(line, &v); jerr != nil {
+			if why := decode(line, &v); why != "" {
 				out.Flush()
-				return usageError("line %d of standard input is not the JSON object that is wanted: %v", n, jerr)
+				return usageError("line %d of standard input: %s (accepted: %s)", n, why, want)
 			}
 			if werr := enc.Encode(f(v)); werr != nil {
 				return werr
@@ -182,5 +199,14 @@ func encode(w io.Writer, v any) error {
 	return enc.Encode(v)
 }
 
-// oneLine keeps a listing one line an item, whatever the text holds.
-func oneLine(s string) string { return strings.Join(strings.Fields(redact.Clean([]byte(s))), " ") }
+// oneLine keeps a listing one line an item, whatever the text holds: no control
+// sequence, line break or change of the writing direction reaches the terminal.
+func oneLine(s string) string {
+	s = strings.Map(func(r rune) rune {
+		if unicode.Is(unicode.Bidi_Control, r) {
+			return -1
+		}
+		return r
+	}, redact.Clean([]byte(s)))
+	return strings.Join(strings.Fields(s), " ")
+}

@@ -23,23 +23,25 @@ func (c *cli) flags(name string, args []string, define func(*flag.FlagSet)) ([]s
 	for {
 		if err := fs.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
-				return nil, usageError("")
+				return nil, err
 			}
 			return nil, usageError("%s: %s", name, plainFlagError(err, fs))
 		}
+		read := len(args) - fs.NArg()
+		ended := read > 0 && args[read-1] == "--"
 		args = fs.Args()
-		if len(args) == 0 {
-			return rest, nil
+		if ended || len(args) == 0 {
+			return append(rest, args...), nil
 		}
 		rest, args = append(rest, args[0]), args[1:]
-		if len(rest) > 0 && rest[len(rest)-1] == "--" {
-			return append(rest[:len(rest)-1], args...), nil
-		}
 	}
 }
 
 // plainFlagError names the flag, the value and what is accepted.
 func plainFlagError(err error, fs *flag.FlagSet) string {
+	if text, ok := strings.CutSuffix(err.Error(), ": parse error"); ok { // of a boolean
+		return text + " (accepted: true false)"
+	}
 	var names []string
 	fs.VisitAll(func(f *flag.Flag) { names = append(names, "--"+f.Name) })
 	return err.Error() + " (accepted flags: " + strings.Join(names, " ") + ")"

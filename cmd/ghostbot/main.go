@@ -5,6 +5,7 @@ package main
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -30,6 +31,7 @@ type verb struct {
 	name  string
 	args  string // as in the usage line
 	about string
+	stops bool // ends by its context; SIGINT and SIGTERM end the others as they end any filter
 	run   func(ctx context.Context, c *cli, args []string) error
 }
 
@@ -59,13 +61,13 @@ func usageError(format string, args ...any) error { return fail(exitUsage, forma
 
 func verbs() []verb {
 	return []verb{
-		{"serve", "", "run the Slack bot (Socket Mode); configuration from the environment", serve},
-		{"classify", "COMMAND | --jsonl", "the gate's verdict, without running anything", classify},
-		{"redact", "[--jsonl]", "mask credentials in standard input", redactVerb},
-		{"cases", "[--json] [--like SID|TEXT]", "list cases with state, age and pending approvals", cases},
-		{"audit", "verify|show|export|rca SID", "check, print, bundle or report a case's journals", auditVerb},
-		{"doctor", "[--json]", "check configuration, tokens, state directory and tools", doctor},
-		{"version", "[--json]", "version, commit, Go version", version},
+		{"serve", "", "run the Slack bot (Socket Mode); configuration from the environment", true, serve},
+		{"classify", "[--json] COMMAND | -- WORD... | --jsonl", "the gate's verdict, without running anything", false, classify},
+		{"redact", "[--jsonl]", "mask credentials in standard input", false, redactVerb},
+		{"cases", "[--json] [--like SID|TEXT]", "list cases with state, age and pending approvals", false, cases},
+		{"audit", "verify|show|export|rca SID [--json] [--head HEX] [--rca FILE] [--key-file FILE] [-o FILE]", "check, print, bundle or report a case's journals", false, auditVerb},
+		{"doctor", "[--json]", "check configuration, tokens, state directory and tools", false, doctor},
+		{"version", "[--json]", "version, commit, Go version", false, version},
 	}
 }
 
@@ -73,30 +75,73 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "supervise" {
 		syscall.Exit(safeexec.Supervise()) // first of all: the path from an approval to its process is short
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	os.Exit(run(ctx, &cli{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Args[1:]))
+	os.Exit(run(context.Background(), &cli{in: os.Stdin, out: os.Stdout, err: os.Stderr}, os.Args[1:]))
 }
 
 // run executes one command line and returns its exit code.
 func run(ctx context.Context, c *cli, args []string) int {
+	args = verbFirst(args)
+	out := &sink{w: c.out}
+	c.out = out
 	err := dispatch(ctx, c, args)
+	if errors.Is(err, flag.ErrHelp) {
+		_, err = fmt.Fprintln(out, usageLine(args))
+	}
+	if err == nil && out.err != nil {
+		err = fmt.Errorf("standard output: %w", out.err)
+	}
 	if err == nil {
 		return exitOK
 	}
 	code := exitInternal
+	if errors.Is(err, syscall.EPIPE) {
+		return code // who read has gone: there is nobody to tell
+	}
 	var e *exitError
 	if errors.As(err, &e) {
 		code = e.code
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintln(c.err, "ghostbot: "+strings.ReplaceAll(msg, "\n", " "))
+		fmt.Fprintln(c.err, "ghostbot: "+oneLine(msg))
 	}
 	if code == exitUsage {
 		fmt.Fprintln(c.err, usageLine(args))
 	}
 	return code
 }
+
+// sink remembers that output was lost, which is never a success.
+type sink struct {
+	w   io.Writer
+	err error
+}
+
+// Write implements [io.Writer].
+func (s *sink) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if err != nil && s.err == nil {
+		s.err = err
+	}
+	return n, err
+}
+
+// verbFirst moves flags that stand before the verb behind it.
+func verbFirst(args []string) []string {
+	i := 0
+	for i < len(args) && strings.HasPrefix(args[i], "-") && !slices.Contains(helpWords, args[i]) {
+		if n := strings.TrimLeft(args[i], "-"); n == "state-dir" || n == "audit-dir" {
+			i++
+		}
+		i++
+	}
+	if i == 0 || i >= len(args) {
+		return args
+	}
+	return slices.Concat(args[i:i+1], args[:i], args[i+1:])
+}
+
+// helpWords ask for the list of verbs.
+var helpWords = []string{"help", "-h", "-help", "--help"}
 
 func usageLine(args []string) string {
 	for _, v := range verbs() {
@@ -115,12 +160,17 @@ func dispatch(ctx context.Context, c *cli, args []string) error {
 	if len(args) == 0 {
 		return usageError("no verb is given")
 	}
-	if slices.Contains([]string{"help", "-h", "--help"}, args[0]) {
+	if slices.Contains(helpWords, args[0]) {
 		help(c.out)
 		return nil
 	}
 	for _, v := range verbs() {
 		if v.name == args[0] {
+			if v.stops {
+				var stop func()
+				ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+				defer stop()
+			}
 			return v.run(ctx, c, args[1:])
 		}
 	}
@@ -130,6 +180,6 @@ func dispatch(ctx context.Context, c *cli, args []string) error {
 func help(w io.Writer) {
 	fmt.Fprintln(w, "ghostbot investigates network incidents: it asks before it acts and cites what it saw.")
 	for _, v := range verbs() {
-		fmt.Fprintf(w, "  %-40s %s\n", v.name+" "+v.args, v.about)
+		fmt.Fprintf(w, "  %s\n      %s\n", strings.TrimRight(v.name+" "+v.args, " "), v.about)
 	}
 }

@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 
@@ -46,6 +48,22 @@ func buildReport(auditDir, sid string, keys []audit.Key) (rca.Report, error) {
 
 // writeFile replaces path as a whole: a reader sees the old text or the new one.
 func writeFile(path string, data []byte) error {
+	err := replace(path, data)
+	var p *fs.PathError
+	var l *os.LinkError
+	switch { // the temporary file is nobody's business
+	case errors.As(err, &p):
+		err = p.Err
+	case errors.As(err, &l):
+		err = l.Err
+	}
+	if err != nil {
+		return fmt.Errorf("write %s: %w", path, err)
+	}
+	return nil
+}
+
+func replace(path string, data []byte) error {
 	tmp, err := os.CreateTemp(filepath.Dir(path), ".report-*")
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"flag"
 	"fmt"
 	"runtime"
@@ -50,7 +49,7 @@ func version(_ context.Context, c *cli, args []string) error {
 	}
 	v := versionOf()
 	if asJSON {
-		return json.NewEncoder(c.out).Encode(v)
+		return encode(c.out, v)
 	}
 	fmt.Fprintf(c.out, "ghostbot %s, commit %s, %s\n", v.Version, v.Commit, v.Go)
 	return nil
