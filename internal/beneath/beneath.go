@@ -177,6 +177,33 @@ func (d *Dir) Replace(from string, at *Dir, to string) error {
 	return nil
 }
 
+// Swap is Replace for content that need not be durable, because it can be
+// written again from elsewhere: a rename over a file makes some file systems
+// write the new one out first, which costs as much as an fsync. Where it can,
+// Swap exchanges the two names, and then removes the old file. Anything but a
+// plain file in the place of to is for the rename to refuse or replace.
+func (d *Dir) Swap(from string, at *Dir, to string) error {
+	if err := errors.Join(segment(from), segment(to)); err != nil {
+		return err
+	}
+	swapped := false
+	err := fault.Do(fault.Rename, d.Path(from), at.Path(to), func() error {
+		var st unix.Stat_t
+		plain := unix.Fstatat(at.num(), to, &st, unix.AT_SYMLINK_NOFOLLOW) == nil && st.Mode&unix.S_IFMT == unix.S_IFREG
+		if swapped = plain && exchange(d, from, at, to) == nil; swapped {
+			return nil
+		}
+		return unix.Renameat(d.num(), from, at.num(), to)
+	})
+	if err != nil {
+		return d.fail("rename", from, err)
+	}
+	if swapped {
+		return d.Remove(from)
+	}
+	return nil
+}
+
 // Remove removes the file name; a missing file is success.
 func (d *Dir) Remove(name string) error {
 	if err := segment(name); err != nil {

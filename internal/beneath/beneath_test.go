@@ -184,6 +184,51 @@ func TestFile(t *testing.T) {
 	}
 }
 
+// TestSwap: the new content stands under the name, the old file is gone, and a
+// link in its place is replaced, not followed.
+func TestSwap(t *testing.T) {
+	path := t.TempDir()
+	at := func(name string) string { return filepath.Join(path, name) }
+	d := open(t, path)
+	sub, err := d.MakeSub("sub")
+	must(t, err)
+	defer sub.Close()
+	for name, before := range map[string]func(p string){
+		"missing": func(string) {},
+		"file":    func(p string) { must(t, os.WriteFile(p, []byte("old"), 0o600)) },
+		"link": func(p string) {
+			must(t, os.WriteFile(at("target"), []byte("secret"), 0o600))
+			must(t, os.Symlink(at("target"), p))
+		},
+	} {
+		before(at("sub/" + name))
+		must(t, os.WriteFile(at("new"), []byte("new"), 0o600))
+		must(t, d.Swap("new", sub, name))
+		b, err := os.ReadFile(at("sub/" + name))
+		st, errStat := os.Lstat(at("sub/" + name))
+		if string(b) != "new" || errors.Join(err, errStat) != nil || !st.Mode().IsRegular() {
+			t.Errorf("%s: %q, %v (%v, %v)", name, b, st.Mode(), err, errStat)
+		}
+		if ok, err := d.Exists("new"); ok || err != nil {
+			t.Errorf("%s: the other name is still there (%v)", name, err)
+		}
+	}
+	if b, err := os.ReadFile(at("target")); string(b) != "secret" {
+		t.Errorf("the link's target holds %q (%v)", b, err)
+	}
+	must(t, os.WriteFile(at("new"), []byte("new"), 0o600))
+	must(t, os.MkdirAll(at("sub/directory/full"), 0o700))
+	if err := d.Swap("new", sub, "directory"); err == nil {
+		t.Error("a directory was replaced")
+	}
+	if err := d.Swap("missing", sub, "file"); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("swap of nothing: %v", err)
+	}
+	if err := d.Swap("../x", sub, "a"); !errors.Is(err, fs.ErrInvalid) {
+		t.Errorf("swap of a path: %v", err)
+	}
+}
+
 func TestLock(t *testing.T) {
 	d := open(t, t.TempDir())
 	f, _, err := d.OpenOrCreate("lock")

@@ -197,7 +197,7 @@ func (o *op) applyOne(w store.Write) error {
 			return err
 		}
 		defer f.Close()
-		return o.dir.Replace(tmpName, dir, file)
+		return o.dir.Swap(tmpName, dir, file)
 	})
 }
 
