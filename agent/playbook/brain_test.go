@@ -317,6 +317,20 @@ func TestThread(t *testing.T) {
 			t.Error(in)
 		}
 	})
+	t.Run("a hint without a target", func(t *testing.T) {
+		in := replay(t, gatewayText, gateway...)
+		in.step()
+		say(in, "could it be the certificate? it also times out sometimes")
+		end := in.finish()
+		if end.Verdict != "root_cause" || !strings.Contains(end.Summary, "19081") {
+			t.Error(in)
+		}
+		for _, h := range in.view.Case.Hypotheses {
+			if strings.HasPrefix(h.ID, "H1-") && h.State == agent.Unverifiable && h.ID != "H1-hang" {
+				t.Errorf("%s was forgotten: %s", h.ID, h.Why)
+			}
+		}
+	})
 	t.Run("wrap up", func(t *testing.T) {
 		in := replay(t, gatewayText, gateway...)
 		in.step()

@@ -82,7 +82,12 @@ func (b *board) manage(hyps []hypothesis, end bool) *agent.ManageHypotheses {
 // update is the state of one hypothesis as the facts have it.
 func (b *board) update(h hypothesis, end bool) agent.HypothesisUpdate {
 	u := agent.HypothesisUpdate{ID: h.id, State: h.state, Evidence: h.p.IDs(h.facts)}
+	weak := h.read != nil && h.read.Sure == "low"
 	switch {
+	case weak && !end:
+		u.State = agent.Active // a mere possibility confirms nothing
+	case weak:
+		u.State, u.Why = agent.Unverifiable, h.p.Text(h.read.Cause)+"."
 	case h.p.Aside != "":
 		u.State, u.Why, u.Evidence = agent.Unverifiable, h.p.Aside, nil
 	case h.state != agent.Active && len(u.Evidence) == 0 && !end:
@@ -200,7 +205,7 @@ func (b *board) reasoning(p *place.Place, pr rules.Probe, hyps []hypothesis) (id
 				continue
 			}
 			all = append(all, h.id)
-			if h.state == agent.Active {
+			if h.state == agent.Active || h.read != nil && h.read.Sure == "low" {
 				open = append(open, h.id)
 			}
 		}

@@ -22,16 +22,19 @@ type hypothesis struct {
 // states are the case's words for verdicts.
 var states = map[place.Verdict]agent.State{place.Open: agent.Active, place.Confirmed: agent.Confirmed, place.Refuted: agent.Refuted}
 
-// hypotheses lists what is believed and asked at every place: the openings, and
-// every other rule that the facts confirm.
+// hypotheses lists what is believed and asked at every place: the openings, what
+// the case has already, and every other rule that the facts confirm.
 func (b *board) hypotheses() []hypothesis {
 	var out []hypothesis
+	known := b.known()
 	for _, p := range b.places {
 		opening := p.Opening()
 		for i := range rules.All {
 			r := &rules.All[i]
 			v, rd, used := p.Judge(r)
-			if !slices.Contains(opening, r) && (v != place.Confirmed || !slices.ContainsFunc(p.Causes(), func(c place.Cause) bool { return c.Rule == r })) {
+			_, has := known[p.ID(r)]
+			cause := v == place.Confirmed && slices.ContainsFunc(p.Causes(), func(c place.Cause) bool { return c.Rule == r })
+			if !has && !cause && !slices.Contains(opening, r) {
 				continue
 			}
 			out = append(out, hypothesis{p.ID(r), p.Text(r.Says), p, r, states[v], rd, used})

@@ -543,7 +543,16 @@ func (p *Place) readTrace(o read.Output, m Moment) string {
 		return "The path to " + p.End.Host + " is open."
 	}
 	p.note(m, "path-stops")
-	return "The path to " + p.End.Host + p.lastHop() + "."
+	last, _ := t.Last()
+	switch strings.TrimPrefix(last.Mark, "!") { // traceroute's manual, LIST OF AVAILABLE MARKS
+	case "X", "V", "C", "10", "13":
+		p.note(m, "prohibited")
+		return last.Addr + " rejects packets to " + p.End.Host + " by a filter."
+	case "H", "N", "P":
+		p.note(m, "unreachable")
+		return last.Addr + " says that " + p.End.Host + " cannot be reached."
+	}
+	return "The path to " + p.End.Host + " stops" + p.lastHop() + "."
 }
 
 func (p *Place) readNeighbour(o read.Output, m Moment) string {
