@@ -22,7 +22,7 @@ import (
 var style = regexp.MustCompile(`‹([A-Z])(\d*)›`)
 
 // whole is what goes together with a secret: the prefix of a token.
-var whole = regexp.MustCompile(`⟦.*?⟧`)
+var whole = regexp.MustCompile(`(?s)⟦.*?⟧`)
 
 var syllables = []string{"harbor", "raven", "quartz", "delta", "umber", "violet", "zephyr", "lumen", "kestrel", "maple", "onyx", "saffron", "tundra", "willow"}
 

@@ -16,7 +16,7 @@ var connects = []string{"@tcp(", "@unix(", "jdbc:oracle:", "new pdo("}
 var params = paramTable()
 
 func paramTable() (t []string) {
-	for _, name := range []string{"sig=", "signature=", "x-amz-signature=", "x-goog-signature=", "oauth_signature=", "code=", "sid=", "ticket=", "hmac=", "assertion=", "samlresponse="} {
+	for _, name := range []string{"sig=", "signature=", "x-amz-signature=", "x-goog-signature=", "oauth_signature=", "code=", "sid=", "ticket=", "auth=", "hmac=", "assertion=", "samlresponse="} {
 		for _, sign := range []string{"?", "&", "#", ";"} {
 			t = append(t, sign+name)
 		}
@@ -24,7 +24,7 @@ func paramTable() (t []string) {
 	for _, sign := range []string{" ", "\n", "\"", "'", ","} {
 		t = append(t, sign+"sig=", sign+"signature=")
 	}
-	return append(t, "jsessionid=", "phpsessid=", "sessionid=", "session_id=", "code_verifier=", "client_assertion=")
+	return append(t, "\nsamlresponse=", "jsessionid=", "phpsessid=", "sessionid=", "session_id=", "code_verifier=", "client_assertion=")
 }
 
 // paramEnd are the bytes that end the value of a parameter.
@@ -47,6 +47,7 @@ func (s *scanner) param(name string, a, b int) {
 	for end < len(t) && !paramEnd[t[end]] {
 		end++
 	}
+	end = s.Wrapped(b, end)
 	s.paramDone = end
 	s.Mask(b, end, c)
 }
@@ -60,7 +61,7 @@ func secretParam(name, v string) (scan.Category, bool) {
 		return 0, false
 	case strings.HasSuffix(name, "sig=") || strings.HasSuffix(name, "signature="):
 		return scan.SAS, query || len(v) >= 20 && shape.Mixed(v)
-	case name == "sid=" || name == "code=" || name == "ticket=":
+	case name == "sid=" || name == "code=" || name == "ticket=" || name == "auth=":
 		return scan.Token, len(v) >= 12 && shape.Secret(v)
 	}
 	return scan.Token, len(v) >= 8 && k.Digit+k.Upper > 0 && v[0] != '$' && v[0] != '{'
@@ -343,6 +344,9 @@ func (s *scanner) cookie(a, b int) {
 	i := s.Blanks(s.Closers(b))
 	flag := strings.HasSuffix(t[:a], "--")
 	sign := s.Peek(i, 1)
+	if n := s.Peek(s.Blanks(i+1), 1); sign == "=" && (n == `"` || n == "'") { // a script's assignment
+		flag = true
+	}
 	if a > 0 && shape.Alnum(t[a-1]) || sign != ":" && !flag || a < s.paramDone {
 		return
 	}

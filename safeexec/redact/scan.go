@@ -156,7 +156,7 @@ func triggerTable() (t []trigger) {
 	add(ruleSubscription, "subscriptionid")
 	add(ruleMark, "[redacted")
 	add(ruleCut, "truncated", "omitted]", "[...]", "<snip>", "[snip]")
-	add(ruleColumns, "=\t")
+	add(ruleColumns, "=\t", "\ttrue\t", "\tfalse\t")
 	add(rulePgpass, ":*:", ":5432:", ":5433:", ":6432:", ":26257:")
 	add(ruleJWK, `"kty"`)
 	add(ruleEcho, echoed...)
@@ -183,7 +183,7 @@ func triggerWords(ts []trigger) (w []string) {
 
 // hit dispatches a trigger that ends before end.
 func (s *scanner) hit(t *trigger, end int) {
-	start := end - len(t.word)
+	start := max(0, end-len(t.word)) // a newline before the text is none of its own
 	switch t.rule {
 	case ruleLabel:
 		s.fields.Label(start, end)

@@ -141,7 +141,7 @@ func (s *Fields) tuple(l scan.Label) bool {
 	if p := s.Peek(i, 1); p != `"` && p != "'" {
 		return false
 	}
-	l.Weak = true
+	l.Weak = l.Weak || shape.Count(s.T[l.Start:l.End]).Lower > 0 // define('DB_PASSWORD', 'x') is none of words
 	return s.value(l, i, 6)
 }
 

@@ -31,43 +31,87 @@ func (s *Fields) flagged(l scan.Label) bool {
 // a configuration, or in a sentence where the value looks like a secret.
 func (s *Fields) spaced(l scan.Label) {
 	i := s.Blanks(l.End)
-	if i == l.End || s.Newline(i) || l.Noun&(words.Community|words.Plural) != 0 || l.Noun&words.Auth != 0 && l.Noun&words.Compound == 0 {
+	if i == l.End || s.Newline(i) {
+		return
+	}
+	switch n := l.Noun; {
+	case n&words.Plural != 0:
+		s.pair(l, i)
+		return
+	case n&words.Community != 0 && !l.Compound, n&words.Auth != 0 && n&words.Compound == 0:
 		return
 	}
 	first := s.Blanks(s.LineStart(l.Start))
-	device := first == l.Start || shape.Fold(s.T[first:min(s.PlainWord(first), l.Start)], verbs)
-	i, typed := s.WrittenWords(i)
-	if p := s.Peek(i, 4); strings.HasPrefix(p, "is ") || p == "was " {
-		i = s.Blanks(i + 3)
-		device, typed, l.Compound = false, false, false
-	}
-	v := s.ValueAt(i)
-	head := s.Head(v)
-	if len(head) < 4 || shape.Fold(head, scan.ConfigWords) || s.Harmless(l, v, head) || v.Quote == 0 && s.Separator(v.End) > 0 {
+	c := context{first: first == l.Start}
+	c.device = c.first || shape.Fold(s.T[first:min(s.PlainWord(first), l.Start)], verbs)
+	i, c.typed = s.WrittenWords(i)
+	if p := s.Peek(i, 4); !strings.HasPrefix(p, "is ") && p != "was " && s.spacedValue(l, i, c) {
 		return
 	}
-	if s.accepted(l, v, head, device, typed, first == l.Start) {
-		end := s.Extend(v)
-		s.labelDone = max(s.labelDone, end)
-		s.Mask(v.Start, end, l.Cat)
+	if k := s.verb(i); k > 0 {
+		l.Compound = false
+		s.spacedValue(l, k, context{})
 	}
 }
 
-// accepted decides about a value without a separator. device: the line is one
-// of a configuration; typed: a word says how the value is written; first: the
-// label begins the line.
-func (s *Fields) accepted(l scan.Label, v scan.Value, head string, device, typed, first bool) bool {
+// A context is what the line says about a value without a separator.
+type context struct {
+	device bool // the line is one of a configuration
+	typed  bool // a word says how the value is written
+	first  bool // the label begins the line
+}
+
+// spacedValue masks the value at i when the context is enough.
+func (s *Fields) spacedValue(l scan.Label, i int, c context) bool {
+	v := s.ValueAt(i)
+	head := s.Head(v)
+	if len(head) < 4 || shape.Fold(head, scan.ConfigWords) || s.Harmless(l, v, head) || v.Quote == 0 && s.Separator(v.End) > 0 || !s.accepted(l, v, head, c) {
+		return false
+	}
+	end := s.Extend(v)
+	s.labelDone = max(s.labelDone, end)
+	s.Mask(v.Start, end, l.Cat)
+	return true
+}
+
+// verb is where the value of a sentence begins: "the password is x", "password
+// for user bob is x"; 0 when there is no such verb within six words.
+func (s *Fields) verb(i int) int {
+	for n := 0; n < 6; n++ {
+		end := s.PlainWord(i)
+		if end == i || s.Newline(end) {
+			return 0
+		}
+		if w := s.T[i:end]; w == "is" || w == "was" || w == "is:" || w == "=" || n > 0 && w[len(w)-1] == ':' {
+			return s.Blanks(end)
+		}
+		i = s.Blanks(end)
+	}
+	return 0
+}
+
+// pair masks the password of "credentials user:password".
+func (s *Fields) pair(l scan.Label, i int) {
+	v := s.ValueAt(i)
+	head := s.Head(v)
+	if k := strings.IndexByte(head, ':'); k > 0 && l.Noun&words.Secret != 0 && shape.Secret(head[k+1:]) {
+		s.Mask(v.Start+k+1, s.Extend(v), l.Cat)
+	}
+}
+
+// accepted decides about a value without a separator.
+func (s *Fields) accepted(l scan.Label, v scan.Value, head string, c context) bool {
 	switch {
 	case s.T[l.Start:l.End] == "PASS": // FTP, POP3
 		return s.Alone(v.End)
 	case v.Quote != 0:
-		return !v.Open && (l.Noun&words.SharedKey != 0 || strings.IndexByte(head, ' ') < 0 && (device || l.Noun&words.Pass != 0))
-	case l.Noun&words.Compound != 0 && first, typed && device:
+		return !v.Open && (l.Noun&words.SharedKey != 0 || strings.IndexByte(head, ' ') < 0 && (c.device || l.Noun&words.Pass != 0))
+	case l.Noun&words.Compound != 0 && c.first, c.typed && c.device:
 		return true
-	case device && s.Alone(v.End):
+	case c.device && s.Alone(v.End):
 		return shape.Secret(head) || l.Compound && !shape.Ordinary(head)
-	case device:
-		return shape.Secret(head) || !first && !shape.Ordinary(head)
+	case c.device:
+		return shape.Secret(head) || !c.first && !shape.Ordinary(head)
 	}
 	return shape.Secret(head) && (len(head) >= 8 || l.Noun&words.Compound != 0)
 }

@@ -40,6 +40,9 @@ func (s *Fields) nameValue(l scan.Label) bool {
 		return false
 	}
 	s.name = pendingName{l, true}
+	if s.Peek(i, 1) == ">" { // <param name="password">x</param>
+		s.elementText(l, i+1, 2)
+	}
 	s.valueBefore(l)
 	return true
 }
@@ -92,6 +95,11 @@ func (s *Fields) ValueField(a, b int) {
 	}
 	i := s.Blanks(s.Closers(b))
 	n := s.Separator(i)
+	if n == 0 && s.name.on && s.Peek(b, 1) == ">" && a-s.name.l.End < near && a > 0 && s.T[a-1] == '<' {
+		s.elementText(s.name.l, b+1, 1)
+		s.name.on = false
+		return
+	}
 	if n == 0 {
 		s.table(a)
 		return
@@ -345,7 +353,7 @@ func (s *Fields) Subscription(a, b int) {
 	}
 }
 
-// Columns masks WireGuard's keys in the tab-separated lines of "wg show dump":
+// Columns masks the value in a line of a cookie jar, and WireGuard's keys in the tab-separated lines of "wg show dump":
 // interface lines begin with the private and the public key, peer lines with
 // the public key and the preshared one.
 func (s *Fields) Columns(a int) {
@@ -357,7 +365,11 @@ func (s *Fields) Columns(a int) {
 	if end-start > maxHeader {
 		return
 	}
-	f := strings.Split(s.T[start:end], "\t")
+	f := strings.Split(strings.TrimRight(s.T[start:end], "\r"), "\t")
+	if len(f) == 7 && (f[1] == "TRUE" || f[1] == "FALSE") && !scan.Empty(f[6]) && scan.MarkAt(f[6]) == 0 { // a jar of cookies
+		s.Mask(end-len(f[6]), end, scan.Cookie)
+		return
+	}
 	first := 0
 	if !shape.WireGuard(f[0]) {
 		first = 1

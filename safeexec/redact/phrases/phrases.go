@@ -68,6 +68,8 @@ var ruleText = map[scan.Category]string{
 		rwcommunity | $
 		rwcommunity6 | $
 		trapcommunity | $
+		community create | $
+		snmp add community | any ? $
 		com2sec | any any $
 		com2sec6 | any any $
 		trapsink | any $
@@ -93,6 +95,10 @@ var ruleText = map[scan.Category]string{
 		a: hmac | g
 		e: des | g
 		isakmp key | ? $
+		_priv | x
+		authentication-server radius | k
+		set-key | ? $
+		radius auth add | any any any ? $
 		key-string | ? $
 		standby | any authentication ? $
 		vrrp | any authentication ? $
@@ -189,6 +195,13 @@ var ruleText = map[scan.Category]string{
 		heslo | : $
 		jelszó | : $
 		şifre | : $
+		set password for | any = $
+		password "auth" | !
+		password "private key" | !
+		db.auth( | c
+		^auth_ | %
+		> auth_ | %
+		password manager | user-name any ? $
 		psk.txt | 2
 		chap-secrets | 3
 		pap-secrets | 3

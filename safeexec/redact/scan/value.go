@@ -150,6 +150,13 @@ func (s *Text) unquoted(v *Value, n int) {
 	end, more := s.limit(v.Start, n)
 	i := v.Start
 	i += MarkAt(t[i:])
+	for _, d := range delimiters {
+		if k := strings.Index(s.Peek(i+len(d), GuardLen), d); k > 0 && strings.HasPrefix(t[i:], d) {
+			i += k + 2*len(d)
+			v.End, v.After, v.More = i, i, false
+			return
+		}
+	}
 	depth := 0
 	for ; i < end; i++ {
 		if c := t[i]; stops[c] {
@@ -166,6 +173,10 @@ func (s *Text) unquoted(v *Value, n int) {
 		v.End--
 	}
 }
+
+// delimiters stand around the ciphers of some network devices, which may hold
+// every other character.
+var delimiters = [...]string{"%^%#", "%$%$", "%@%@", "@%@%", "%+%#"}
 
 // stops are the bytes that may end an unquoted value.
 var stops = shape.NewSet(" \t\r\n\"'`;<>&,()[]{}\\")
@@ -205,18 +216,23 @@ func (s *Text) Extend(v Value) int {
 	return v.End
 }
 
-// Lengths of a token that was wrapped: of what stands before the line's end,
-// and of what follows.
+// Lengths of a token that was wrapped: of what stands before the line's end
+// when the line alone does not show it, of a full line, and of what follows.
 const (
 	wrappedHead = 40
+	wrappedLine = 64
 	wrappedTail = 16
 )
+
+// wrapSet are the characters of a token, percent escapes among them.
+var wrapSet = shape.NewSet(shape.Alphabet + "+/=_-.~%")
 
 // Wrapped extends a token that ends with its line by following lines that are
 // nothing but more of it.
 func (s *Text) Wrapped(start, end int) int {
 	t := s.T
-	if end-start < wrappedHead || !s.Newline(end) && t[end] != '\\' || !shape.SetToken.Only(t[end-wrappedHead:end]) {
+	if end-start < wrappedTail || !s.Newline(end) && t[end] != '\\' || !wrapSet.Only(t[max(start, end-wrappedHead):end]) ||
+		end-start < wrappedHead && end-s.LineStart(end) < wrappedLine {
 		return end
 	}
 	for at := end; ; {
@@ -227,7 +243,7 @@ func (s *Text) Wrapped(start, end int) int {
 			return end
 		}
 		from := s.Blanks(at + 1)
-		to := shape.SetToken.End(t, from, len(t))
+		to := wrapSet.End(t, from, len(t))
 		if to-from < wrappedTail || !s.Newline(to) && t[to] != '\\' || !shape.Mixed(t[from:min(to, from+64)]) {
 			return end
 		}
@@ -295,6 +311,8 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 	switch c := head[0]; {
 	case shape.Digit(c) && shape.Digits(head):
 		return len(head) < 4 || l.Noun&words.Pass == 0 && len(head) < 12 || s.unit(v.After)
+	case c == '%' && len(head) == 2: // a format's verb
+		return true
 	case c == '$' && shape.Variable(head[1:]), c == '%' && len(head) > 2 && head[len(head)-1] == '%' && shape.Variable(head[1:len(head)-1]):
 		return true
 	case c == '/' || c == '~' || c == '.' || len(head) > 2 && head[1] == ':' && (head[2] == '\\' || head[2] == '/'):
@@ -361,7 +379,7 @@ func routeCommunity(v string) bool {
 var ConfigWords = shape.Words("key-chain keychain mode md5 sha text message-digest null local-override group authentication encryption type pre-share pre-shared psk " +
 	"rsa-sig method enable send-community chain generate exchange string priority timers encrypt decrypt public role view context engineid exit version description " +
 	"none required login permit deny list size length lifetime server host port interface vrf v1 v2c v3 noauth priv ro rw access remote udp-port traps informs id " +
-	"policy token tokens header name value password")
+	"policy token tokens header name value password create")
 
 // Characters of cookies, and what stands in their place for the browser.
 var (

@@ -69,7 +69,7 @@ var Vendors = []Vendor{
 	{"secret-live-", setBase64, 30, 0}, {"secret-test-", setBase64, 30, 0}, {"sk.eyJ", SetDotted, 60, 0}, {"access-production-", SetGUID, 36, 0}, {"access-sandbox-", SetGUID, 36, 0},
 	{"slk_", SetAlnum, 40, 0}, {"tk-us-", SetURL, 40, 0}, {"y0_", SetURL, 50, 0}, {"AVNS_", SetWord, 16, 0}, {"mdb_sa_sk_", SetURL, 30, 0}, {"hcaik_", SetAlnum, 50, 0}, {"pdus+", setAny, 20, 0},
 	{"st.", SetDotted, 60, 0}, {"pat", SetDotted, 75, 0}, {"EAA", SetAlnum, 80, 0}, {"md5", SetHex, 32, 0}, {"BBFF-", SetAlnum, 30, 0}, {"e2b_", SetHex, 40, 0}, {"gb_api_", SetAlnum, 30, 0},
-	{"tr_prod_", SetAlnum, 16, 0}, {"tr_dev_", SetAlnum, 16, 0}, {"snyk_uat.", SetDotted, 40, 0}, {"live_", SetAlnum, 35, 0}, {"ctp_", SetAlnum, 30, 0}, {"AZDO", SetAlnum, 40, 0},
+	{"SWMTKN-1-", SetURL, 40, 0}, {"K10", SetHex, 64, 0}, {"tr_prod_", SetAlnum, 16, 0}, {"tr_dev_", SetAlnum, 16, 0}, {"snyk_uat.", SetDotted, 40, 0}, {"live_", SetAlnum, 35, 0}, {"ctp_", SetAlnum, 30, 0}, {"AZDO", SetAlnum, 40, 0},
 }
 
 // probe is how much of a token is looked at before it is accepted.

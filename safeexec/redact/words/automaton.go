@@ -125,10 +125,11 @@ func (m *Automaton) mark() {
 }
 
 // Each calls f with every word found in text and the index after it. It stops
-// when f returns false.
+// when f returns false. A text begins as if a newline stood before it, so that
+// a word with one at its start is found there too.
 func (m *Automaton) Each(text string, f func(word int32, end int) bool) {
-	at := 0
 	next, class, bits := m.next, &m.class, m.bits
+	at := int(next[class['\n']] &^ ends)
 	for i := 0; i < len(text); i++ {
 		s := next[at<<bits|int(class[text[i]])]
 		at = int(s &^ ends)

@@ -55,7 +55,7 @@ func wordTable() map[string]Class {
 		{Strong, "api access account accnt acct shared secret private priv signing sign encryption encrypt encrypted decryption " +
 			"decrypt validation authentication authorization auth function functions instrumentation hmac aes jwt jwk wep wpa wifi " +
 			"preshared deploy webhook security unseal recovery sas cosmos rndc tsig isakmp ike ikev2 ipsec vpn radius tacacs resumption " +
-			"traffic exporter premaster pre md5 digest material content sec service services subscription integration license licence activation crypt cipher dkek kek dek ingest ocp functionapp ssecustomer"},
+			"traffic exporter premaster pre md5 digest material content service services subscription integration license licence activation crypt cipher dkek kek dek ingest ocp functionapp ssecustomer"},
 		{Weak, "primary secondary master admin query client tls ssl rsa ec app application root session " +
 			"storage search restore backup developer consumer write read group server device " +
 			"data blob redis maps bing openai cognitive sendgrid mailgun stripe github gitlab slack datadog dd newrelic sentry " +
