@@ -4,9 +4,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"flag"
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +18,15 @@ import (
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
 )
+
+// TestMain lets tests that wait for time-outs wait together: they hardly compute.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
+		_ = flag.Set("test.parallel", "8") // a flag that exists and a number
+	}
+	os.Exit(m.Run())
+}
 
 // investigation runs a brain as the loop does, without a gate: every proposed
 // command is split, executed with a time limit and handed back.

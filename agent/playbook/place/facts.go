@@ -162,23 +162,32 @@ func (p *Place) phases(w read.Web, m Moment) {
 	if p.About.Is(symptom.Slow) || p.Parent != nil {
 		limit = rules.SlowAsked
 	}
+	p.slowest = max(p.slowest, w.Total)
 	if w.DNS > limit {
-		p.note(m, "slow-dns", "slow")
+		p.saw("slow-dns", m)
 	}
 	if !w.Answered() || w.Fail != read.None || p.Has("stream") {
 		return
 	}
 	ready := max(w.Connect, w.TLS)
-	for word, took := range map[string]float64{
-		"slow-connect": w.Connect - w.DNS,
-		"slow-tls":     w.TLS - w.Connect,
-		"slow-first":   w.First - ready,
-		"slow-body":    w.Total - w.First,
+	for _, phase := range []struct {
+		word string
+		took float64
+	}{
+		{"slow-connect", w.Connect - w.DNS}, {"slow-tls", w.TLS - w.Connect}, {"slow-first", w.First - ready}, {"slow-body", w.Total - w.First},
 	} {
-		if took > limit {
-			p.note(m, word, "slow")
+		if phase.took > limit {
+			p.saw(phase.word, m)
 		}
 	}
+}
+
+// saw notes that a phase of one request was slow. It becomes a fact of the place
+// when it was seen twice and in at least half of the requests (settle): a busy
+// moment of this machine makes any single request slow.
+func (p *Place) saw(word string, m Moment) {
+	p.note(m, "slow")
+	p.slow[word] = append(p.slow[word], Fact{word, m.ID, m.Obs})
 }
 
 // readAnyway reads a request that ignores the certificate: a second, separate

@@ -58,6 +58,8 @@ type Place struct {
 	counts   map[string]uint64
 	fetches  int
 	failures int
+	slow     map[string][]Fact  // slow phases of single requests
+	slowest  float64            // seconds that the slowest request took
 	goodIDs  []Fact             // requests and connections that came off
 	found    []symptom.Endpoint // endpoints that answers named, not yet taken
 	waits    []string           // what something on this machine tried to reach in vain
@@ -66,7 +68,7 @@ type Place struct {
 
 // New returns a place about which nothing is known but what the symptom says.
 func New(e symptom.Endpoint, about symptom.Symptom) *Place {
-	p := &Place{End: e, About: about, Server: about.Resolver, facts: map[string][]Fact{}, Asked: map[string]bool{}}
+	p := &Place{End: e, About: about, Server: about.Resolver, facts: map[string][]Fact{}, slow: map[string][]Fact{}, Asked: map[string]bool{}}
 	if a, is := e.Addr(); is {
 		p.ip = a.String()
 	}
@@ -219,6 +221,12 @@ func (p *Place) Any(conditions []string) (bool, []Fact) {
 func (p *Place) settle() {
 	delete(p.facts, "steady")
 	delete(p.facts, "flapping")
+	for word, seen := range p.slow {
+		delete(p.facts, word)
+		if len(seen) >= 2 && 2*len(seen) >= p.fetches {
+			p.facts[word] = seen
+		}
+	}
 	ok := len(p.goodIDs)
 	switch {
 	case ok > 0 && p.failures > 0:
@@ -281,7 +289,7 @@ func (p *Place) become(scheme string) {
 			delete(p.Asked, pr.Name)
 		}
 	}
-	p.fetches, p.failures, p.goodIDs = 0, 0, nil
+	p.fetches, p.failures, p.goodIDs, p.slow = 0, 0, nil, map[string][]Fact{}
 }
 
 // Command is the text of a probe at this place; ok is false when a part is not

@@ -75,7 +75,7 @@ func TestFacts(t *testing.T) {
 		{web, "fetch", "curl/cut", "answered connected cut failed", "breaks off in the middle"},
 		{web, "fetch", "curl/hang", "connected failed no-answer", "accepts the connection and then says nothing"},
 		{web, "fetch", "curl/queue_full", "failed silent", "does not answer connection attempts"},
-		{web, "fetch", "curl/slow", "answered connected slow slow-first", "in 2.0 s"},
+		{web, "fetch", "curl/slow", "answered connected slow", "in 2.0 s"},
 		{web, "fetch", "curl/unresolved", "failed unresolved", "does not resolve"},
 		{web, "fetch", "curl/usage", "without-fetch", ""},
 		{web, "fetch", "=HTTP/1.1 301 Moved\r\nLocation: https://shop.example.com/\r\n\r\n timing: code=301 ip=127.0.0.1", "answered connected redirect", "301"},
@@ -384,6 +384,20 @@ func TestSteadyAndFlapping(t *testing.T) {
 	p.Read(rules.ProbeNamed("fetch"), recorded(t, "curl/gateway"), "", Moment{ID: "g_004"})
 	if p.Has("steady") || !p.Has("flapping") || p.Works() {
 		t.Errorf("and one failure: %s", p.words())
+	}
+}
+
+// TestSlowTwice: one slow request is a moment, two of three are a fault.
+func TestSlowTwice(t *testing.T) {
+	p := at(t, "127.0.0.1:19086 is slow")
+	for i, tt := range []struct {
+		recording string
+		slow      bool
+	}{{"curl/slow", false}, {"curl/ok", false}, {"curl/slow", true}, {"curl/ok", true}, {"curl/ok", false}} {
+		p.Read(rules.ProbeNamed("fetch"), recorded(t, tt.recording), "", Moment{ID: "g_00" + strconv.Itoa(i), Obs: i})
+		if got := p.Has("slow-first"); got != tt.slow {
+			t.Errorf("after request %d: %v", i+1, got)
+		}
 	}
 }
 

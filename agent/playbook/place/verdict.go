@@ -217,7 +217,7 @@ func (p *Place) Checked() string {
 	var out []string
 	switch {
 	case p.End.HTTP() && p.web.Answered():
-		out = append(out, fmt.Sprintf("answered %d of %d requests (the last with %d in %s)", len(p.goodIDs), p.fetches, p.web.Code, seconds(p.web.Total)))
+		out = append(out, fmt.Sprintf("answered %d of %d requests (the last with %d, the slowest in %s)", len(p.goodIDs), p.fetches, p.web.Code, seconds(p.slowest)))
 	case p.Has("open"):
 		out = append(out, "accepted every connection")
 	}

@@ -131,7 +131,7 @@ var Ladder = []Step{
 	{"big-ping", []string{"remote stalled", "remote no-answer ping-ok", "remote about-path ping-ok", "remote cut"}},
 	{"trace", []string{"remote silent ping-lost", "remote unreachable !no-route", "ping-lost host-only", "ttl-exceeded"}},
 	{"fetch-2", []string{"answered !error !decided !stream", "reset", "empty", "cut", "slow", "root error sometimes"}},
-	{"fetch-3", []string{"answered !error !decided !stream", "slow sometimes", "reset sometimes"}},
+	{"fetch-3", []string{"answered !error !decided !stream", "slow", "reset sometimes"}},
 	{"fetch-4", []string{"answered !error !decided sometimes", "answered !error !decided about-error", "answered !decided flapping"}},
 	{"fetch-5", []string{"answered !error !decided sometimes"}},
 	{"connect-2", []string{"port !web open"}},
