@@ -20,6 +20,7 @@ import (
 	"syscall"
 	"time"
 
+	"ghostbot/agent"
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
 )
@@ -171,11 +172,33 @@ func auditRCA(c *cli, sid string, f auditFlags, keys []audit.Key) error {
 		return err
 	}
 	if f.json {
-		return encode(c.out, r)
+		return encode(c.out, partsOf(sid, r))
 	}
 	_, err = io.WriteString(c.out, r.Markdown)
 	return err
 }
+
+// reportParts is the JSON form of a report; its lists are never null.
+type reportParts struct {
+	SessionID   string        `json:"session_id"`
+	Title       string        `json:"title"`
+	Verdict     string        `json:"verdict"`
+	Confidence  string        `json:"confidence"`
+	Summary     string        `json:"summary"`
+	Causes      []agent.Cause `json:"causes"`
+	Actions     []string      `json:"actions"`
+	Gaps        []string      `json:"gaps"`
+	Unsupported []string      `json:"unsupported"`
+	Cited       []string      `json:"cited"`
+	Markdown    string        `json:"markdown"`
+}
+
+func partsOf(sid string, r rca.Report) reportParts {
+	return reportParts{sid, r.Title, r.Verdict, r.Confidence, r.Summary, list(r.Causes), list(r.Actions), list(r.Gaps),
+		list(r.Unsupported), list(r.Cited), r.Markdown}
+}
+
+func list[T any](in []T) []T { return append([]T{}, in...) }
 
 // manifestFile is one file of an export bundle.
 type manifestFile struct {
