@@ -104,7 +104,7 @@ var (
 	dottedName   = regexp.MustCompile(`(?i)[a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+`)
 	localhost    = regexp.MustCompile(`(?i)\blocalhost\b`)
 	barePort     = regexp.MustCompile(`(?i)(?:^|[\s("])(?:(?:tcp |udp |on |at |local )?port(?: is| was| number|!)?[ :=#]*|:|-p(?:ort)?[ =]?)(\d{2,5})\b`)
-	bareNumber   = regexp.MustCompile(`(?:^|[\s("])(\d{4,5})(?:$|[\s,;:!?)."])`)
+	bareNumber   = regexp.MustCompile(`(?:^|[\s("])([1-9]\d{3,4})(?:$|[\s,;:!?)"]|\.(?:$|\s))`)
 )
 
 func (f *finder) urls() {
