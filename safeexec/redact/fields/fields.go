@@ -62,7 +62,11 @@ func (s *Fields) labelAt(a, b int) (l scan.Label, ok bool) {
 	for l.End > b && (t[l.End-1] == '.' || t[l.End-1] == '-') {
 		l.End--
 	}
-	l.Label, ok = words.Classify(s.wordBefore(lo), t[l.Start:l.End])
+	before := ""
+	if l.Dashes == 0 {
+		before = s.wordBefore(lo)
+	}
+	l.Label, ok = words.Classify(before, t[l.Start:l.End])
 	l.Cat = categoryOf(l.Label)
 	return l, ok
 }
@@ -103,7 +107,7 @@ func categoryOf(l words.Label) scan.Category {
 func (s *Fields) assigned(l scan.Label) bool {
 	i := s.Blanks(s.Closers(l.End))
 	n := s.Separator(i)
-	if n == 0 && s.Peek(i, 2) == "| " && strings.Trim(s.T[s.LineStart(l.Start):l.Start], " |") == "" { // a table's row stood on end
+	if n == 0 && s.upright(l, i) {
 		n = 1
 	}
 	if n == 0 {
@@ -113,6 +117,9 @@ func (s *Fields) assigned(l scan.Label) bool {
 	i = s.Blanks(i + n)
 	if s.Peek(i, 2) == "**" { // bold up to the colon
 		i = s.Blanks(i + 2)
+	}
+	if p := s.Peek(i, 1); l.Start > 0 && p == s.T[l.Start-1:l.Start] && strings.ContainsAny(p, "\"'`") && s.Closers(l.End) == l.End { // "password=" and no value
+		return true
 	}
 	if l.Noun&words.Auth != 0 && s.userPass(l, i) {
 		return true
@@ -129,6 +136,16 @@ func (s *Fields) assigned(l scan.Label) bool {
 	}
 	s.value(l, i, 0)
 	return true
+}
+
+// upright says whether the bar at i stands between a label and its value in a
+// row of a table that was stood on end: nothing else is in the row.
+func (s *Fields) upright(l scan.Label, i int) bool {
+	if s.Peek(i, 2) != "| " || strings.Trim(s.T[s.LineStart(l.Start):l.Start], " |") != "" {
+		return false
+	}
+	end := s.Blanks(s.PlainWord(s.Blanks(i + 1)))
+	return s.Newline(end) || s.T[end] == '|' && s.Alone(end+1)
 }
 
 // tuple handles ("password", "value"), where a list of words looks the same.
@@ -235,7 +252,7 @@ func (s *Fields) nextLine(l scan.Label, i int) {
 // block masks the lines of a YAML block scalar: those deeper in than the label.
 func (s *Fields) block(l scan.Label, i int) bool {
 	t := s.T
-	if t[i] != '|' && t[i] != '>' {
+	if t[i] != '|' && t[i] != '>' || strings.Trim(t[s.LineStart(l.Start):l.Start], " \t-\"'") != "" {
 		return false
 	}
 	for i++; i < len(t) && (t[i] == '-' || t[i] == '+' || shape.Digit(t[i])); i++ {

@@ -34,7 +34,9 @@ func (s *Fields) spaced(l scan.Label) {
 	if i == l.End || s.Newline(i) {
 		return
 	}
-	switch n := l.Noun; {
+	switch n, text := l.Noun, s.T[l.Start:l.End]; {
+	case strings.IndexByte(text, '.') >= 0, l.Start > 0 && s.T[l.Start-1] == '/', len(text) == len("pass") && text != "PASS": // files, the verb
+		return
 	case n&words.Plural != 0:
 		s.pair(l, i)
 		return
@@ -65,7 +67,8 @@ type context struct {
 func (s *Fields) spacedValue(l scan.Label, i int, c context) bool {
 	v := s.ValueAt(i)
 	head := s.Head(v)
-	if len(head) < 4 || shape.Fold(head, scan.ConfigWords) || s.Harmless(l, v, head) || v.Quote == 0 && s.Separator(v.End) > 0 || !s.accepted(l, v, head, c) {
+	if len(head) < 4 || strings.HasPrefix(head, "--") || v.Quote == 0 && (strings.HasPrefix(head, "[]") || head[0] == '*' && shape.Letter(head[1])) || // a type in a program
+		shape.Fold(head, scan.ConfigWords) || s.Harmless(l, v, head) || v.Quote == 0 && s.Separator(s.Blanks(v.End)) > 0 || !s.accepted(l, v, head, c) {
 		return false
 	}
 	end := s.Extend(v)

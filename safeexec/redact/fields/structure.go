@@ -207,7 +207,8 @@ func (s *Fields) elementText(l scan.Label, i, depth int) bool {
 	n := strings.Index(head, closer)
 	text := strings.TrimSpace(head[:max(n, 0)])
 	if n < 0 {
-		text = strings.TrimSpace(head)
+		line, _, _ := strings.Cut(head, "\n")
+		text = strings.TrimSpace(line)
 	}
 	switch tag := s.Peek(i+max(n, 0), scan.MaxLabel); {
 	case text == "":

@@ -8,8 +8,11 @@ import (
 	"ghostbot/safeexec/redact/words"
 )
 
-// maxHeader bounds the lines of a table.
-const maxHeader = 4096
+// maxHeader bounds the lines of a table, maxHead a cell of its header.
+const (
+	maxHeader = 4096
+	maxHead   = 40
+)
 
 // A column of a table is the range of its cell in a line.
 type column struct{ start, end int }
@@ -45,7 +48,7 @@ func (s *Fields) table(a int) bool {
 		return false
 	}
 	h, ok := s.tableHead(strings.TrimRight(s.T[start:end], "\r"), end+1)
-	if !ok {
+	if !ok || s.rowBefore(h, start) {
 		return false
 	}
 	s.tableDone = end
@@ -57,30 +60,43 @@ func (s *Fields) table(a int) bool {
 		if strings.TrimSpace(row) == "" || len(row) > 2*maxHeader {
 			break
 		}
-		rc = s.row(h, at, row, rc[:0])
+		if s.ruled(at) {
+			at = stop + 1
+			continue
+		}
+		if rc = cells(row, h.sep, rc[:0]); len(rc) != len(h.cols) && (h.sep != 0 || len(rc) < 2 && len(h.cols) > 1) {
+			break
+		}
+		rc = s.row(h, at, row, rc)
 		at = stop + 1
 		s.tableDone = stop
 	}
 	return at > end+1
 }
 
-// tableHead reads a header; the line after it begins at next.
+// tableHead reads a header; the line after it begins at next. A line of prose
+// or of a program is none: the cells of a header are short, and of letters;
+// without a rule below it they are capitalised or there are separators.
 func (s *Fields) tableHead(header string, next int) (h tableHead, ok bool) {
 	h = tableHead{names: -1, value: -1}
 	for _, c := range []byte("\t|,;") {
-		if strings.IndexByte(header, c) >= 0 && (c == '\t' || c == '|' || !strings.Contains(header, "  ")) {
+		if n := strings.IndexByte(header, c); (n > 0 || n == 0 && c == '|') && (c == '\t' || c == '|' || !strings.Contains(header, "  ")) {
 			h.sep = c
 			break
 		}
 	}
 	h.cols = cells(header, h.sep, nil)
 	ruled := s.ruled(next)
-	if (len(h.cols) < 2 || h.sep == '|') && !ruled || (h.sep == ',' || h.sep == ';') && strings.ContainsAny(header, ":<=(") {
+	if len(h.cols) < 2 && !ruled || h.sep == '|' && !ruled {
 		return h, false
 	}
 	keys := false
 	for i, c := range h.cols {
-		keys = h.column(i, header[c.start:c.end]) || keys
+		cell := header[c.start:c.end]
+		if !headCell(cell, ruled || h.sep == ',' || h.sep == '\t') && !(h.sep == '|' && cell == "") {
+			return h, false
+		}
+		keys = h.column(i, cell) || keys
 	}
 	if keys && h.value >= 0 {
 		h.secret = append(h.secret, h.value)
@@ -89,6 +105,14 @@ func (s *Fields) tableHead(header string, next int) (h tableHead, ok bool) {
 		h.value = -1
 	}
 	return h, len(h.secret) > 0 || h.value >= 0
+}
+
+var headSet = shape.NewSet(shape.Alphabet + " _-./#%")
+
+// headCell says whether a cell may be one of a header. sure: something else
+// shows already that the line is one.
+func headCell(cell string, sure bool) bool {
+	return cell != "" && len(cell) <= maxHead && strings.Count(cell, " ") <= 2 && headSet.Only(cell) && (sure || shape.Upper(cell[0]) || shape.Digit(cell[0]))
 }
 
 // column notes what the cell of a header says about its column; true when all
@@ -112,6 +136,17 @@ func (h *tableHead) column(i int, cell string) (keys bool) {
 		}
 	}
 	return false
+}
+
+// rowBefore says whether the line before start has as many cells as h: then h
+// is no header, but one more row.
+func (s *Fields) rowBefore(h tableHead, start int) bool {
+	if start < 2 {
+		return false
+	}
+	from := s.LineStart(start - 2)
+	row := strings.TrimRight(s.T[from:start-1], "\r")
+	return len(row) <= maxHeader && len(h.cols) > 1 && len(cells(row, h.sep, nil)) == len(h.cols) && !s.ruled(from)
 }
 
 // ruled says whether a line of dashes starts at i.
@@ -163,13 +198,8 @@ func trim(line string, a, b int) column {
 	return column{a, b}
 }
 
-// row masks the secret cells of a row that starts at at. rc is room for its
-// cells.
+// row masks the secret cells of a row that starts at at and is cut into rc.
 func (s *Fields) row(h tableHead, at int, row string, rc []column) []column {
-	rc = cells(row, h.sep, rc)
-	if len(rc) != len(h.cols) && (h.sep == ',' || h.sep == ';') {
-		return rc
-	}
 	if h.sep == 0 && len(rc) != len(h.cols) {
 		rc = byPlace(row, h.cols, rc[:0])
 	}

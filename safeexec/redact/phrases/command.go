@@ -194,7 +194,7 @@ func (c *commandLine) flag(w string, i, end int) bool {
 		case m == 'L':
 			c.last = c.last || w == name
 		case name[0] != '-' && (shape.Digit(m) || m == '/'):
-			if w != name {
+			if w != name || c.plain > 2 {
 				continue
 			}
 			c.position(mode)

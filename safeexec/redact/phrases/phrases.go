@@ -40,6 +40,7 @@ var Rules = parseRules()
 //	$    the secret
 //	!    the secret, in quotes
 //	%    the secret, if it looks like one
+//	+    the secret, unless it is a word of a sentence
 //	x    words up to a long hexadecimal number, the secret
 //	k    words up to "key", then as ? $
 //	v    words up to "version" and its number, if any, then as $
@@ -106,10 +107,10 @@ var ruleText = map[scan.Category]string{
 		authentication text | $
 		authentication simple | ? $
 		authentication-mode | any ? $
-		key 0_ | $
-		key 6_ | $
-		key 7_ | $
-		key 8_ | $
+		key 0_ | +
+		key 6_ | +
+		key 7_ | +
+		key 8_ | +
 		key encrypted | $
 		^ key_ | ? %
 		^  key_ | ? %
@@ -124,7 +125,8 @@ var ruleText = map[scan.Category]string{
 		failover key | ? $
 		md5 1 key | ? $
 		md5 2 key | ? $
-		key authentication | ? $
+		key authentication simple | $
+		key authentication cipher | $
 		wep-key | ? $
 		encryption key | any size any ? $
 		pre-shared-key address | k
@@ -134,7 +136,7 @@ var ruleText = map[scan.Category]string{
 		: rsa | any !
 		: ecdsa | any !
 		: pkcs8 | any !
-		: pin | any $`,
+		: pin | any !`,
 	scan.TLS: `
 		client_random | any $
 		client_early_traffic_secret | any $
@@ -159,20 +161,20 @@ var ruleText = map[scan.Category]string{
 		privacy-password | ? $
 		key content | : $
 		wifi: | w
-		auth plain | $
-		auth login | $
+		auth plain | %
+		auth login | %
 		auth cram-md5 | $
 		authenticate plain | $
 		ugfzc3dvcmq6 | n
 		simple:_ | %
 		stats auth | u
-		identified by | ? $
+		identified by | ? !
 		convertto-securestring | ? !
 		networkcredential( | c
 		-passin pass: | $
 		-passout pass: | $
 		-pass pass: | $
-		/p: | $
+		/p: | %
 		user-password(2) | any l
 		_login_ | any %
 		contraseña | : $
@@ -208,7 +210,7 @@ var ruleText = map[scan.Category]string{
 		identified by password | $
 		_c=" | q
 		/pass: | $
-		/pw: | $
+		/pw: | %
 		wpa-pwd"," | $
 		wpa-pwd: | $
 		wpa-psk: | $`,
@@ -282,7 +284,7 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 			return i + n
 		}
 		return -1
-	case "$", "!", "%":
+	case "$", "!", "%", "+":
 		return s.deviceSecret(p, i, c)
 	case "x", "k", "v":
 		return s.searchLine(p, i, c)
@@ -311,14 +313,15 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 // deviceSecret masks the word or string at i.
 func (s *Phrases) deviceSecret(p string, i int, c scan.Category) int {
 	v := s.ValueAt(i)
-	if v.Quote == 0 && p == "!" || v.Start == v.End || s.T[v.Start] == '=' { // labels have an equals sign
+	if p == "!" && v.Quote != '"' && v.Quote != '\'' || v.Start == v.End || s.T[v.Start] == '=' { // labels have an equals sign
 		return -1
 	}
 	head := s.Head(v)
 	if n := scan.MarkAt(head); n > 0 && n == len(head) {
 		return max(v.After, v.End)
 	}
-	if len(head) < 3 || s.Harmless(scan.Label{}, v, head) || shape.Fold(head, scan.ConfigWords) || p == "%" && !shape.Secret(head) {
+	if len(head) < 3 || s.Harmless(scan.Label{}, v, head) || shape.Fold(head, scan.ConfigWords) || p == "%" && !shape.Secret(head) ||
+		p == "+" && shape.Ordinary(head) && !s.Alone(v.End) {
 		return -1
 	}
 	end := s.Extend(v)

@@ -281,8 +281,8 @@ var Nothing = shape.Words("null nil none true false yes no on off enabled disabl
 	"string number object integer boolean opaque is must and or for with in from to of the an was has will be been can could should " +
 	"succeeded failed failure success error valid denied granted accepted rejected changed unchanged updated created deleted rotated " +
 	"provided supplied supported unsupported found notfound pending active inactive private public shared primary secondary self " +
-	"bytes bits undef nan void {} [] () -- ... inherit inherited same required. optional. vault kms keychain keyring pam ldap " +
-	"secrets tokens passwords keys credentials via flag option argument")
+	"bytes bits … undef nan void {} [] () -- ... inherit inherited same required. optional. vault kms keychain keyring pam ldap " +
+	"secrets tokens passwords keys credentials files systemd compat sss nis new via flag option argument")
 
 // References are how a value begins that only names where the secret is, or
 // is a public key.
@@ -303,8 +303,12 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 		return true
 	}
 	switch last := head[len(head)-1]; {
+	case v.Quote != 0 && strings.IndexByte(" ,)", head[0]) >= 0: // between two strings of a program
+		return true
 	case head[0] == '<':
 		return v.Quote == 0 || strings.IndexByte(head, '>') > 0
+	case head[0] == '{' && last == '}' && len(head) > 2 && shape.Ordinary(head[1:len(head)-1]): // a template's variable
+		return true
 	case head[0] == '[' && last == ']' && shape.Fold(head[1:len(head)-1], Nothing):
 		return true
 	}
@@ -317,7 +321,7 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 		return true
 	case c == '/' || c == '~' || c == '.' || len(head) > 2 && head[1] == ':' && (head[2] == '\\' || head[2] == '/'):
 		return len(head) > 1 && shape.Path(head[:min(len(head), 64)]) || s.workDir(l)
-	case v.Quote == 0 && s.call(v):
+	case v.Quote == 0 && (s.call(v) || s.member(l, head)):
 		return true
 	}
 	return l.Noun&words.Community != 0 && routeCommunity(head)
@@ -351,7 +355,15 @@ func (s *Text) call(v Value) bool {
 	for i < v.End && (shape.Alnum(s.T[i]) || s.T[i] == '_' || s.T[i] == '.') {
 		i++
 	}
-	return i > v.Start+2 && i < v.End && s.T[i] == '(' && s.T[v.End-1] == ')'
+	name := s.T[v.Start:i]
+	return len(name) > 2 && i < v.End && s.T[i] == '(' && (s.T[v.End-1] == ')' || strings.IndexByte(name, '.') > 0 || shape.Count(name).Digit == 0)
+}
+
+// member says whether a value is a part of what its label names: token =>
+// token.kind.
+func (s *Text) member(l Label, head string) bool {
+	rest, ok := strings.CutPrefix(head, s.T[l.Start:l.End])
+	return ok && l.End > l.Start && rest != "" && strings.IndexByte(".[(", rest[0]) >= 0
 }
 
 // units are what numbers count.
@@ -398,7 +410,7 @@ func (s *Text) Pairs(i, limit int, first bool) int {
 			return i
 		}
 		end := cookieValue.End(t, name+1, limit)
-		if v := t[name+1 : min(end, name+1+GuardLen)]; !Empty(v) && MarkAt(v) == 0 && !shape.Fold(t[i:name], attributes) {
+		if v := t[name+1 : min(end, name+1+GuardLen)]; len(v) > 3 && !Empty(v) && MarkAt(v) == 0 && !shape.Fold(t[i:name], attributes) {
 			s.Mask(name+1, end, Cookie)
 		}
 		if first || end >= limit || t[end] != ';' {

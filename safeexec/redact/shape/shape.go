@@ -217,7 +217,7 @@ func Named(v string) bool {
 	for i < len(v) && Letter(v[i]) {
 		i++
 	}
-	if rest := Count(v[i:]); len(v) < 24 && Fold(v[:i], algorithms) && (rest.Upper == 0 || rest.Lower == 0) && rest.Upper+rest.Lower <= max(3, 4*rest.Other) {
+	if rest := Count(v[i:]); len(v) < 24 && Fold(v[:i], algorithms) && (rest.Upper == 0 || rest.Lower == 0) && rest.Upper+rest.Lower <= 3+6*rest.Other {
 		return true
 	}
 	dot := strings.LastIndexByte(v, '.')
@@ -239,7 +239,7 @@ func Fold(w string, set map[string]bool) bool {
 // algorithms are words that carry a number: algorithms, interfaces, versions.
 var algorithms = Words("sha md hmac aes des ed x curve ecdsa ecdh rsa dsa ipv ip eth ens enp wlan wg tun tap vlan port http ssh tls ssl " +
 	"base utf iso rfc pbkdf bcrypt scrypt argon chacha cbc gcm ctr group modp secp prime version type level key token user host node " +
-	"server gi fa te tengigabitethernet gigabitethernet line page step item test route router switch web db rs es ps hs v snmpv krb oauth saml")
+	"server gi fa te tengigabitethernet gigabitethernet line page step item test route router switch web db rs es ps hs v snmpv krb oauth saml scram")
 
 // Ordinary says whether v is made of letters in the way that words are.
 func Ordinary(v string) bool {

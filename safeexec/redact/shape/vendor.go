@@ -65,7 +65,7 @@ var Vendors = []Vendor{
 	{"8Q~", setAny, 28, 3}, {"7Q~", setAny, 28, 3}, {"JQQJ99", SetAlnum, 20, 40}, {"+ASb", setBase64, 6, 30}, {"+AEh", setBase64, 6, 30}, {"+ARm", setBase64, 6, 30}, {"AIoT", setBase64, 6, 30},
 	{"+ACR", setBase64, 6, 38}, {"AzFu", setBase64, 6, 40}, {"AzSe", SetAlnum, 6, 38}, {"AzCa", setBase64, 6, 30}, {"-us", setDigit, 1, 32},
 	// more of the above
-	{"SK", SetHex, 32, 0}, {"s.", SetAlnum, 24, 0}, {"sb_secret_", SetURL, 20, 0}, {"re_", SetWord, 28, 0}, {"pcsk_", SetWord, 40, 0}, {"sk_", SetAlnum, 40, 0}, {"tvly-", SetURL, 24, 0},
+	{"SK", SetHex, 32, 0}, {"sb_secret_", SetURL, 20, 0}, {"re_", SetWord, 28, 0}, {"pcsk_", SetWord, 40, 0}, {"sk_", SetAlnum, 40, 0}, {"tvly-", SetURL, 24, 0},
 	{"secret-live-", setBase64, 30, 0}, {"secret-test-", setBase64, 30, 0}, {"sk.eyJ", SetDotted, 60, 0}, {"access-production-", SetGUID, 36, 0}, {"access-sandbox-", SetGUID, 36, 0},
 	{"slk_", SetAlnum, 40, 0}, {"tk-us-", SetURL, 40, 0}, {"y0_", SetURL, 50, 0}, {"AVNS_", SetWord, 16, 0}, {"mdb_sa_sk_", SetURL, 30, 0}, {"hcaik_", SetAlnum, 50, 0}, {"pdus+", setAny, 20, 0},
 	{"st.", SetDotted, 60, 0}, {"pat", SetDotted, 75, 0}, {"EAA", SetAlnum, 80, 0}, {"md5", SetHex, 32, 0}, {"BBFF-", SetAlnum, 30, 0}, {"e2b_", SetHex, 40, 0}, {"gb_api_", SetAlnum, 30, 0},
@@ -159,8 +159,12 @@ var (
 func Hash(t string, a, b int) (end int, ok bool) {
 	scheme := t[a] == '{'
 	end = b
-	if n := strings.IndexByte(t[b:min(len(t), b+12)], '}'); scheme && n >= 0 {
-		end = b + n + 1
+	if scheme {
+		n := strings.IndexByte(t[b-1:min(len(t), b+12)], '}')
+		if n < 0 {
+			return b, false
+		}
+		end = b + n
 	}
 	set := setHash
 	if HasFold(t[a:b], "scram-") {

@@ -62,7 +62,7 @@ func wordTable() map[string]Class {
 			"algolia twilio aws gcp azure google bgp ospf esp enc ldap pem pgp gpg age user db database site web partner team project " +
 			"merchant system machine agent registration enrollment join cluster event events log logs metrics tenant org"},
 		{KeyNot, "dedup dedupe trace row hash lookup object bucket lock map entry etag item job build target metadata shard ring tab s3 host file " +
-			"word words sub super any no name primary join unique composite natural surrogate data label tag node"},
+			"word words sub super any no name primary join recv fetch import export search refresh delete list get set show find unique composite natural surrogate data label tag node"},
 		{Not, "public pub disable disabled allow allowed allows forgot cache partition sort foreign idempotency idempotent index page " +
 			"nextpage continuation lexer large extended send match without existing"},
 		{Tail, "name names type types policy policies days file files filename path paths ref refs reference length len expires expiry " +
@@ -102,7 +102,7 @@ var suffixes = []struct {
 }
 
 // english are words that merely end like a noun of the vocabulary.
-var english = shape.Words("bypass compass trespass encompass surpass overpass underpass multipass nopass nopasswd nopassword notoken")
+var english = shape.Words("bypass compass trespass encompass surpass overpass underpass multipass chpwd getpwd setpwd cpwd nopass nopasswd nopassword notoken")
 
 // compounds are words that end in "pw", which is too short for a suffix.
 var compounds = shape.Words("bindpw rootpw olcrootpw userpw adminpw dbpw mgmtpw smtppw mailpw ldappw ftppw sqlpw authpw privpw loginpw syspw hostpw")
