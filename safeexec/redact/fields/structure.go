@@ -114,7 +114,7 @@ func (s *Fields) ValueField(a, b int) {
 		s.secretObj = 0
 	case s.name.on && a-s.name.l.End < near && s.sameObject(s.name.l.End, a):
 		l = s.name.l
-		l.Start = a
+		l.Start, l.End = a, b
 		s.name.on = false
 		l.Weak = l.Weak && l.Noun&words.Key != 0
 	case s.Printed:

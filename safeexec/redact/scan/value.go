@@ -362,7 +362,7 @@ func (s *Text) call(v Value) bool {
 // member says whether a value is a part of what its label names: token =>
 // token.kind.
 func (s *Text) member(l Label, head string) bool {
-	rest, ok := strings.CutPrefix(head, s.T[l.Start:l.End])
+	rest, ok := strings.CutPrefix(head, s.T[l.Start:max(l.Start, l.End)])
 	return ok && l.End > l.Start && rest != "" && strings.IndexByte(".[(", rest[0]) >= 0
 }
 
