@@ -326,6 +326,21 @@ func TestVariations(t *testing.T) {
 			want{"root_cause", []string{"The DNS server on ADDR has a socket but does not answer"}, "timed out", "high"}},
 		{"no DNS server", "lookup pay.shop.test on ADDR: read: connection refused", func(t *testing.T) (string, string) { return closed(t, "127.0.0.1"), "" },
 			want{"root_cause", []string{"No DNS server answers on ADDR"}, "refused", "high"}},
+		{"a slow DNS server", "lookups of pay.shop.test at DNS ADDR are slow", func(t *testing.T) (string, string) { return serveDNS(t, late), "" },
+			want{"root_cause", []string{"The DNS server ADDR takes 1.0 s to answer for pay.shop.test"}, "Query time", "high"}},
+		{"a fickle DNS server", "pay.shop.test sometimes does not resolve at DNS ADDR", func(t *testing.T) (string, string) { return serveDNS(t, fickle), "" },
+			want{"root_cause", []string{"The DNS server ADDR answers SERVFAIL for pay.shop.test"}, "SERVFAIL", "high"}},
+		{"accepts, but no TLS handshake follows", "https://ADDR/ does not respond", func(t *testing.T) (string, string) {
+			return raw(t, listen(t, "127.0.0.1"), func(*net.TCPConn) { time.Sleep(15 * time.Second) }), ""
+		}, want{"root_cause", []string{"ADDR accepts connections, but no byte of an answer comes"}, "SSL connection timeout", "high"}},
+		{"redirect to a port with an expired certificate", "http://ADDR/ is broken", func(t *testing.T) (string, string) {
+			up := serveTLS(t, listen(t, "127.0.0.1"), expired, ok)
+			return serveHTTP(t, listen(t, "127.0.0.1"), 301, "", "Location: https://"+up+"/"), up
+		}, want{"root_cause", []string{"The certificate of UP expired on"}, "301", "high"}},
+		{"upstream by the name localhost", "502 from ADDR", func(t *testing.T) (string, string) {
+			_, port, _ := net.SplitHostPort(closed(t, "127.0.0.1"))
+			return serveHTTP(t, listen(t, "127.0.0.1"), 502, "Error: connect ECONNREFUSED localhost:"+port), "localhost:" + port
+		}, want{"root_cause", []string{"Nothing listens on UP: connections are refused, so ADDR answers 502"}, "502", "high"}},
 		{"DNS works", "does pay.shop.test resolve at DNS ADDR?", func(t *testing.T) (string, string) { return serveDNS(t, rcodeOK), "" },
 			want{"no_fault", nil, "", ""}},
 		{"a TCP service is fine", "redis at tcp://ADDR times out", func(t *testing.T) (string, string) {

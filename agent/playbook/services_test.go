@@ -120,6 +120,8 @@ const (
 	rcodeNo = 5
 	noData  = 16
 	noReply = 17
+	late    = 18 // an address, after a second
+	fickle  = 19 // an address and a failure by turns
 )
 
 // serveDNS answers every A question with one response code; names below ok.
@@ -133,12 +135,20 @@ func serveDNS(t *testing.T, rcode int) string {
 	t.Cleanup(func() { pc.Close() })
 	go func() {
 		buf := make([]byte, 1500)
-		for {
+		for i := 0; ; i++ {
 			n, from, err := pc.ReadFrom(buf)
 			if err != nil {
 				return
 			}
-			if out := dnsReply(buf[:n], rcode); out != nil {
+			code := rcode
+			switch {
+			case rcode == late:
+				time.Sleep(time.Second)
+				code = rcodeOK
+			case rcode == fickle:
+				code = []int{rcodeOK, rcodeSF}[i%2]
+			}
+			if out := dnsReply(buf[:n], code); out != nil {
 				_, _ = pc.WriteTo(out, from) // as unreliable as UDP is
 			}
 		}

@@ -12,7 +12,7 @@ import (
 // serves says which kind of hypothesis a reader's facts decide, best first.
 var serves = map[string][]string{
 	"fetch": {"dependency", "application", "slow", "hang", "reset", "refused", "protocol"}, "anyway": {"application", "dependency", "untrusted"},
-	"connect": {"refused", "filtered", "overload"}, "tryconnect": {"refused", "filtered"}, "tryopenssl": {"refused", "filtered"},
+	"connect": {"refused", "filtered", "overload"}, "trytls": {"protocol", "reset", "expired"}, "tryconnect": {"refused", "filtered"}, "tryopenssl": {"refused", "filtered"},
 	"listeners": {"refused", "overload", "filtered"}, "counters": {"overload", "filtered"}, "certificate": {"expired", "wrong-name", "untrusted", "protocol"},
 	"ping": {"path", "filtered"}, "bigping": {"filtered", "path"}, "trace": {"path"}, "neighbour": {"path"}, "route": {"path", "refused"},
 	"alive": {"dns-server"}, "dig": {"no-record", "dns-server"}, "lookup": {"no-record", "dns-server"}, "dighere": {"no-record", "dns-server"}, "lookuphere": {"no-record", "dns-server"},

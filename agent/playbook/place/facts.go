@@ -26,6 +26,7 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	"anyway":      (*Place).readAnyway,
 	"tryconnect":  (*Place).readTryConnect,
 	"tryopenssl":  (*Place).readTryOpenSSL,
+	"trytls":      (*Place).readTryTLS,
 	"connect":     (*Place).readConnect,
 	"listeners":   (*Place).readListeners,
 	"dnssocket":   (*Place).readDNSSocket,
@@ -264,6 +265,25 @@ func (p *Place) readTryConnect(o read.Output, m Moment) string {
 	return p.connection(true, read.None, m)
 }
 
+// readTryTLS looks whether a port that broke off a plain request speaks TLS. It
+// is curl and not openssl that asks, because curl gives up by itself.
+func (p *Place) readTryTLS(o read.Output, m Moment) string {
+	w := read.Curl(o)
+	if w.Fail == read.Usage {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	if !w.Answered() && w.TLS == 0 && w.Fail != read.Untrusted && w.Fail != read.Alert {
+		p.note(m, "tls-not-here")
+		return p.End.String() + " does not speak TLS."
+	}
+	if p.End.Scheme == "http" && p.End.Guessed {
+		p.become("https")
+	}
+	p.note(m, "tls-here", "connected")
+	return p.End.String() + " speaks TLS."
+}
+
 func (p *Place) readTryOpenSSL(o read.Output, m Moment) string {
 	h := read.SClient(o)
 	return p.connection(h.Connected, h.Fail, m)
@@ -352,6 +372,9 @@ func (p *Place) readCounters(o read.Output, m Moment) string {
 	return "The kernel's count of overflowed accept queues stands still."
 }
 
+// slowLookup, in seconds, is what a look-up takes only when something waits.
+const slowLookup = 0.7
+
 // readServer sorts the answer of the DNS server that the symptom names.
 func (p *Place) readServer(a read.Answer, m Moment) string {
 	p.answer = a
@@ -363,6 +386,10 @@ func (p *Place) readServer(a read.Answer, m Moment) string {
 	case a.Resolved():
 		p.note(m, "named-there")
 		p.address(a.Addrs[0])
+		if p.lookup = max(p.lookup, float64(a.Took)/1000); a.Took > int(1000*slowLookup) {
+			p.note(m, "lookup-slow")
+			return at + " answers for " + name + ", but needs " + millis(float64(a.Took)) + "."
+		}
 		return at + " answers " + name + " with " + a.Addrs[0] + "."
 	case a.Status == "NXDOMAIN":
 		p.note(m, "no-name")

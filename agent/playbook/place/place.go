@@ -59,6 +59,7 @@ type Place struct {
 	fetches  int
 	failures int
 	slow     map[string][]Fact  // slow phases of single requests
+	lookup   float64            // seconds that the slowest look-up took
 	slowest  float64            // seconds that the slowest request took
 	goodIDs  []Fact             // requests and connections that came off
 	found    []symptom.Endpoint // endpoints that answers named, not yet taken
@@ -354,6 +355,10 @@ func (p *Place) part(name string) (string, bool) {
 	case "tcpurl":
 		e := p.End
 		e.Scheme, e.Path = "http", ""
+		return e.URL(), e.Port != 0
+	case "tlsurl":
+		e := p.End
+		e.Scheme, e.Path = "https", ""
 		return e.URL(), e.Port != 0
 	case "name":
 		return p.End.Host, p.End.IsName() && !p.dnsOnly()

@@ -96,6 +96,9 @@ func TestFacts(t *testing.T) {
 		{web, "connect", "nc/busybox_usage", "without-connect", ""},
 		{web, "connect-curl", "curl/ok", "connected open", "accepts connections"},
 		{web, "connect-curl", "curl/queue_full", "failed silent", "does not answer"},
+		{"http://127.0.0.1:19082/", "try-tls", "curl/insecure", "connected tls-here", "speaks TLS"},
+		{web, "try-tls", "curl/not_tls", "tls-not-here", "does not speak TLS"},
+		{web, "try-tls", "curl/tls_hang", "tls-not-here", "does not speak TLS"},
 		{web, "connect-openssl", "openssl/refused", "failed refused", "refuses connections"},
 		{web, "listeners", "ss/listen_two", "listener queue-ok", "has a listener with an empty queue"},
 		{web, "listeners", "ss/listen_none", "no-listener", "Nothing listens on 127.0.0.1:19082"},
@@ -130,6 +133,7 @@ func TestFacts(t *testing.T) {
 		{name, "ask-server", "dig/refused_rcode", "server-unwilling", "REFUSED"},
 		{name, "ask-server", "dig/nodata", "no-data", "no address"},
 		{name, "ask-server", "dig/answer", "named-there", "with 127.0.0.1"},
+		{name, "ask-server", "=;; ->>HEADER<<- opcode: QUERY, status: NOERROR, id: 1\n;; ANSWER SECTION:\napi.shop.test. 30 IN A 10.0.0.1\n;; Query time: 1500 msec\n", "lookup-slow named-there", "needs 1.5 s"},
 		{name, "ask-server", "dig/silent", "server-silent", "does not answer"},
 		{name, "ask-server", "dig/no_server", "server-refused", "queries are refused"},
 		{name, "ask-server-host", "host/servfail", "server-fails", "SERVFAIL"},
@@ -214,8 +218,8 @@ func TestGuessedProtocol(t *testing.T) {
 	}
 	p = at(t, "127.0.0.1:7000 is down")
 	p.Read(rules.ProbeNamed("fetch"), recorded(t, "curl/reset"), "", m)
-	p.Read(rules.ProbeNamed("certificate"), recorded(t, "openssl/self_signed"), "", m)
-	if p.End.Scheme != "https" || p.Has("reset") || !p.Has("cert-read") {
+	p.Read(rules.ProbeNamed("try-tls"), recorded(t, "curl/insecure"), "", m)
+	if p.End.Scheme != "https" || p.Has("reset") || !p.Has("tls-here") || p.Asked["fetch"] {
 		t.Errorf("after a certificate: %+v %s", p.End, p.words())
 	}
 	p = at(t, "http://127.0.0.1:7000/ is down")

@@ -63,6 +63,7 @@ var words = map[string]func(p *Place) string{
 		}
 		return " for " + p.End.Host
 	},
+	"lookup":    func(p *Place) string { return seconds(p.lookup) },
 	"srv":       (*Place).serverTitle,
 	"status":    func(p *Place) string { return Plain(p.answer.Status, 12) },
 	"notafter":  func(p *Place) string { return day(p.hand.NotAfter) },

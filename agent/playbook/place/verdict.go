@@ -207,7 +207,7 @@ func (p *Place) Works() bool {
 	case p.dnsOnly():
 		return p.Has("server-alive")
 	case p.Has("bare"):
-		return p.Has("named-there") || p.Has("named-here") || p.Has("named-system")
+		return len(p.Causes()) == 0 && (p.Has("named-there") || p.Has("named-here") || p.Has("named-system"))
 	}
 	return p.Has("ping-ok") && !p.Has("ping-loss")
 }
