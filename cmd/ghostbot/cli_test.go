@@ -1,0 +1,441 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ghostbot/bot"
+)
+
+// runCLI runs one command line in this process.
+func runCLI(in string, args ...string) (code int, stdout, stderr string) {
+	var out, err bytes.Buffer
+	code = run(context.Background(), &cli{in: strings.NewReader(in), out: &out, err: &err}, args)
+	return code, out.String(), err.String()
+}
+
+func TestFlagsAnywhere(t *testing.T) {
+	for _, tc := range []struct {
+		args string
+		rest []string
+		json bool
+		like string
+		dir  string
+		err  string
+	}{
+		{args: ""},
+		{args: "a b", rest: []string{"a", "b"}},
+		{args: "--json a", rest: []string{"a"}, json: true},
+		{args: "a --json", rest: []string{"a"}, json: true},
+		{args: "a -json b --like x c", rest: []string{"a", "b", "c"}, json: true, like: "x"},
+		{args: "--state-dir d a", rest: []string{"a"}, dir: "d"},
+		{args: "a --state-dir=d", rest: []string{"a"}, dir: "d"},
+		{args: "a --json=false", rest: []string{"a"}},
+		{args: "a --state-dir d --state-dir e", rest: []string{"a"}, dir: "e"},
+		{args: "-- --json", rest: []string{"--json"}},
+		{args: "a -- --json --", rest: []string{"a", "--json", "--"}},
+		{args: "--json -- a --like x", rest: []string{"a", "--like", "x"}, json: true},
+		{args: "- a", rest: []string{"-", "a"}},
+		{args: "--like", err: "needs an argument: -like (accepted flags: --audit-dir --json --like --state-dir)"},
+		{args: "a --nope", err: "-nope (accepted flags: --audit-dir --json --like --state-dir)"},
+		{args: "a --json=2", err: `invalid boolean value "2" for -json (accepted: true false)`},
+		{args: "-h", err: flag.ErrHelp.Error()},
+	} {
+		t.Run(tc.args, func(t *testing.T) {
+			c := &cli{}
+			var asJSON bool
+			var like string
+			rest, err := c.flags("cases", strings.Fields(tc.args), func(fs *flag.FlagSet) {
+				fs.BoolVar(&asJSON, "json", false, "")
+				fs.StringVar(&like, "like", "", "")
+			})
+			if tc.err != "" {
+				if err == nil || !strings.HasSuffix(err.Error(), tc.err) {
+					t.Fatalf("error %v, want %q", err, tc.err)
+				}
+				return
+			}
+			if err != nil || !slices.Equal(rest, tc.rest) || asJSON != tc.json || like != tc.like || c.stateDir != tc.dir {
+				t.Errorf("rest %q json %v like %q dir %q, %v", rest, asJSON, like, c.stateDir, err)
+			}
+		})
+	}
+}
+
+func TestVerbFirst(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{"", ""},
+		{"cases --json", "cases --json"},
+		{"--json cases", "cases --json"},
+		{"--state-dir d cases --json", "cases --state-dir d --json"},
+		{"--state-dir=d --json cases x", "cases --state-dir=d --json x"},
+		{"-audit-dir a -state-dir s audit verify", "audit -audit-dir a -state-dir s verify"},
+		{"--json", "--json"},
+		{"--state-dir", "--state-dir"},
+		{"--state-dir cases", "--state-dir cases"},
+		{"--help cases", "--help cases"},
+		{"-h", "-h"},
+	} {
+		if got := strings.Join(verbFirst(strings.Fields(tc.in)), " "); got != tc.want {
+			t.Errorf("%q: got %q, want %q", tc.in, got, tc.want)
+		}
+	}
+}
+
+func TestDirectories(t *testing.T) {
+	for _, tc := range []struct {
+		name         string
+		c            cli
+		vars         []string
+		state, audit string
+	}{
+		{"flags", cli{stateDir: "s", auditDir: "a"}, []string{"GHOST_STATE_DIR=x", "GHOST_AUDIT_DIR=y"}, "s", "a"},
+		{"state flag, audit variable", cli{stateDir: "s"}, []string{"GHOST_AUDIT_DIR=y"}, "s", "y"},
+		{"state flag alone", cli{stateDir: "s"}, nil, "s", "s/audit"},
+		{"variables", cli{}, []string{"GHOST_STATE_DIR=x"}, "x", "x/audit"},
+		{"state home", cli{}, []string{"XDG_STATE_HOME=/xdg"}, "/xdg/ghostbot", "/xdg/ghostbot/audit"},
+		{"home", cli{}, []string{"HOME=/h"}, "/h/.local/state/ghostbot", "/h/.local/state/ghostbot/audit"},
+		{"nothing", cli{}, []string{"HOME="}, ".local/state/ghostbot", ".local/state/ghostbot/audit"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			environment(t, append([]string{"XDG_STATE_HOME="}, tc.vars...)...)
+			if got := tc.c.state(); got != tc.state {
+				t.Errorf("state %q, want %q", got, tc.state)
+			}
+			if got := tc.c.audits(); got != tc.audit {
+				t.Errorf("audits %q, want %q", got, tc.audit)
+			}
+		})
+	}
+}
+
+// The usage line is of the verb that was meant.
+func TestUsageLines(t *testing.T) {
+	for _, v := range verbs() {
+		got := usageLine([]string{v.name, "--nope"})
+		if !strings.HasPrefix(got, "usage: ghostbot "+v.name+" [--state-dir DIR]") || got != strings.TrimSpace(got) {
+			t.Errorf("%s: %q", v.name, got)
+		}
+	}
+	if got := usageLine(nil); !strings.HasPrefix(got, "usage: ghostbot serve|") {
+		t.Errorf("without a verb: %q", got)
+	}
+}
+
+func bufReader(s string) *bufio.Reader { return bufio.NewReader(strings.NewReader(s)) }
+
+type failing struct{ err error }
+
+func (f failing) Write([]byte) (int, error) { return 0, f.err }
+
+func TestLostOutput(t *testing.T) {
+	for _, args := range [][]string{{"help"}, {"version"}, {"version", "--json"}, {"classify", "ss"}, {"classify", "-h"}, {"cases", "--state-dir", "/nonexistent"}} {
+		var stderr bytes.Buffer
+		c := &cli{in: strings.NewReader(""), out: failing{syscall.ENOSPC}, err: &stderr}
+		if code := run(context.Background(), c, args); code != exitInternal || !strings.Contains(stderr.String(), "no space left") {
+			t.Errorf("%q: code %d, %q", args, code, &stderr)
+		}
+		stderr.Reset()
+		c = &cli{in: strings.NewReader(""), out: failing{syscall.EPIPE}, err: &stderr}
+		if code := run(context.Background(), c, args); code == exitOK || stderr.Len() > 0 {
+			t.Errorf("%q into a closed pipe: code %d, %q", args, code, &stderr)
+		}
+	}
+}
+
+// An error of several lines, with control characters, is one line without them.
+func TestErrorIsOneLine(t *testing.T) {
+	_, _, stderr := runCLI("", "version", "--a\nb\x1b[31m\u202ec")
+	if strings.Count(stderr, "\n") != 2 || strings.ContainsAny(stderr, "\x1b\u202e") {
+		t.Errorf("got %q", stderr)
+	}
+}
+
+func TestOneLine(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{
+		{"", ""},
+		{"a  b\n\tc\r\nd", "a b c d"},
+		{"\x1b[31mred\x1b[0m", "red"},
+		{"\x1b]0;title\x07x", "x"},
+		{"\u009b31mx", "x"},
+		{"a\x00b\x7fc\bd", "abcd"},
+		{"safe \u202eevil\u2066 \u200e", "safe evil"},
+		{"a\u2028b\u2029c\u0085d", "a b cd"},
+		{"bad \xff byte", "bad \uFFFD byte"},
+		{"größer ☃ 日本", "größer ☃ 日本"},
+	} {
+		if got := oneLine(tc.in); got != tc.want {
+			t.Errorf("%q: got %q, want %q", tc.in, got, tc.want)
+		}
+	}
+}
+
+func TestShort(t *testing.T) {
+	for _, tc := range []struct {
+		in   string
+		n    int
+		want string
+	}{{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"äöüß", 3, "äö…"}, {"", 3, ""}} {
+		if got := short(tc.in, tc.n); got != tc.want {
+			t.Errorf("%q: got %q, want %q", tc.in, got, tc.want)
+		}
+	}
+}
+
+func TestCommandTail(t *testing.T) {
+	for _, tc := range []struct {
+		in     []string
+		before []string
+		want   string
+	}{
+		{[]string{"a", "--json"}, []string{"a", "--json"}, ""},
+		{[]string{"--json", "--", "ss", "-ltn"}, []string{"--json"}, "ss -ltn"},
+		{[]string{"--", "ss -ltn"}, []string{}, "ss -ltn"},
+		{[]string{"--", "echo", "a b", "it's", ""}, []string{}, `echo 'a b' "it's" ''`},
+		{[]string{"--"}, []string{}, ""},
+		{[]string{"--", "--", "x"}, []string{}, "-- x"},
+	} {
+		before, got := commandTail(tc.in)
+		if !slices.Equal(before, tc.before) || tc.want != got {
+			t.Errorf("%q: got %q %q, want %q %q", tc.in, before, got, tc.before, tc.want)
+		}
+	}
+}
+
+func TestReadLine(t *testing.T) {
+	for _, tc := range []struct{ in, want string }{{"", ""}, {"\n", "|"}, {"a\nb", "a|b"}, {strings.Repeat("x", 5<<20) + "\nb\n", strings.Repeat("x", 5<<20) + "|b|"}} {
+		var got []string
+		in := bufReader(tc.in)
+		for {
+			line, err := readLine(in)
+			got = append(got, strings.TrimSuffix(string(line), "\n"))
+			if err != nil {
+				break
+			}
+		}
+		if s := strings.Join(got, "|"); s != tc.want {
+			t.Errorf("%d bytes: got %d bytes, want %d", len(tc.in), len(s), len(tc.want))
+		}
+	}
+	if _, err := readLine(bufReader(strings.Repeat("x", maxJSONLine+1))); err == nil || !strings.Contains(err.Error(), "longer than") {
+		t.Errorf("a line without end: %v", err)
+	}
+}
+
+// slow gives one line a read and remembers what was answered before the next.
+type slow struct {
+	lines []string
+	out   *bytes.Buffer
+	seen  []int
+}
+
+func (s *slow) Read(p []byte) (int, error) {
+	s.seen = append(s.seen, strings.Count(s.out.String(), "\n"))
+	if len(s.lines) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, s.lines[0])
+	s.lines = s.lines[1:]
+	return n, nil
+}
+
+// Whoever asks one question at a time gets each answer before the next question.
+func TestAnswersAreNotHeldBack(t *testing.T) {
+	var out bytes.Buffer
+	in := &slow{lines: []string{"{\"id\":1,\"command\":\"ss\"}\n", "{\"id\":2,\"command\":\"ss\"}\n", "{\"id\":3}"}, out: &out}
+	if code := run(context.Background(), &cli{in: in, out: &out, err: io.Discard}, []string{"classify", "--jsonl"}); code != exitOK {
+		t.Fatalf("code %d", code)
+	}
+	if diff := cmp.Diff([]int{0, 1, 2, 2}, in.seen); diff != "" {
+		t.Errorf("answers before each read (-want +got):\n%s", diff)
+	}
+}
+
+func TestReadErrorEndsAFilter(t *testing.T) {
+	for _, args := range [][]string{{"classify", "--jsonl"}, {"redact", "--jsonl"}, {"redact"}} {
+		var stderr bytes.Buffer
+		c := &cli{in: io.MultiReader(strings.NewReader("{}\n"), broken{}), out: io.Discard, err: &stderr}
+		if code := run(context.Background(), c, args); code == exitOK || !strings.Contains(stderr.String(), "input is gone") {
+			t.Errorf("%q: code %d, %q", args, code, &stderr)
+		}
+	}
+}
+
+type broken struct{}
+
+func (broken) Read([]byte) (int, error) { return 0, errors.New("input is gone") }
+
+// Whatever a line is, the filters answer with valid JSON under the same id, or
+// stop with a usage error.
+func FuzzClassifyLine(f *testing.F) {
+	for _, s := range []string{`{"id":1,"command":"ss -ltn"}`, `{"id":{"a":[1,2.5e3]},"command":"\u001b\ud800"}`, `null`, `[]`, `{"command":1}`, `{"id":"\u2028<&>"}`, "{\"id\":1,\"command\":\"\xff\"}", `{"id":1}{}`, `{"ID":1,"Command":"rm -rf /"}`} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		if strings.ContainsAny(line, "\n") || strings.TrimSpace(line) == "" {
+			return
+		}
+		code, stdout, stderr := runCLI(line+"\n", "classify", "--jsonl")
+		var in, out struct {
+			ID    json.RawMessage
+			Class string
+		}
+		switch code {
+		case exitUsage:
+			if stdout != "" || strings.Count(stderr, "\n") != 2 {
+				t.Fatalf("out %q, err %q", stdout, stderr)
+			}
+		case exitOK:
+			if err := json.Unmarshal([]byte(line), &in); err != nil {
+				t.Fatalf("%q was taken: %v", line, err)
+			}
+			if err := json.Unmarshal([]byte(stdout), &out); err != nil || !slices.Contains([]string{"SAFE", "RISKY", "FORBIDDEN"}, out.Class) {
+				t.Fatalf("answer %q: %v", stdout, err)
+			}
+			if compact(in.ID) != compact(out.ID) {
+				t.Fatalf("id %s became %s", in.ID, out.ID)
+			}
+		default:
+			t.Fatalf("code %d, %q", code, stderr)
+		}
+	})
+}
+
+func compact(raw json.RawMessage) string {
+	if len(raw) == 0 {
+		return "null"
+	}
+	var b bytes.Buffer
+	if err := json.Compact(&b, raw); err != nil {
+		return err.Error()
+	}
+	return b.String()
+}
+
+func TestAlike(t *testing.T) {
+	list := []bot.CaseStatus{
+		{SessionID: "ghost_20260314_000001", Symptom: "Timeout to db.example.com:5432 from checkout"},
+		{SessionID: "ghost_20260314_000002", Symptom: "checkout returns 502"},
+		{SessionID: "ghost_20260314_000003", Symptom: "ping to 192.0.2.7 is slow"},
+		{SessionID: "ghost_20260314_000004", Symptom: ""},
+	}
+	for _, tc := range []struct{ like, want string }{
+		{"ghost_20260314_000001", "12"}, // "checkout" is shared
+		{"ghost_20260314_000003", "3"},
+		{"ghost_20260314_000004", ""}, // there is nothing to be like
+		{"ghost_20260314_000009", ""},
+		{"timeout", "1"},
+		{"TIMEOUT!", "1"},
+		{"192.0.2.7", "3"},
+		{"(192.0.2.7),", "3"},
+		{"the slow to", ""}, // short words say nothing
+		{"returns, perhaps, timeout", "12"},
+		{"", ""},
+		{"...", ""},
+	} {
+		var got string
+		for _, s := range alike(list, tc.like) {
+			got += s.SessionID[len(s.SessionID)-1:]
+		}
+		if got != tc.want {
+			t.Errorf("%q: got %q, want %q", tc.like, got, tc.want)
+		}
+	}
+	if alike(nil, "x") == nil {
+		t.Error("no case is null in JSON")
+	}
+}
+
+func TestState(t *testing.T) {
+	for _, tc := range []struct {
+		s    bot.CaseStatus
+		want string
+	}{
+		{bot.CaseStatus{State: "investigating"}, "investigating"},
+		{bot.CaseStatus{State: "finished", Closed: true}, "finished"},
+		{bot.CaseStatus{State: "finished", Closed: true, Verdict: "no_fault"}, "finished: no_fault"},
+	} {
+		if got := state(tc.s); got != tc.want {
+			t.Errorf("got %q, want %q", got, tc.want)
+		}
+	}
+}
+
+func TestMayMake(t *testing.T) {
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "file"), "")
+	for _, tc := range []struct{ path, want string }{
+		{dir, ""},
+		{filepath.Join(dir, "a", "b", "c"), ""},
+		{filepath.Join(dir, "file"), "is not a directory"},
+		{filepath.Join(dir, "file", "x"), "not a directory"},
+		{"relative/path", ""},
+	} {
+		err := mayMake(tc.path)
+		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
+			t.Errorf("%s: got %v, want %q", tc.path, err, tc.want)
+		}
+	}
+	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
+		t.Errorf("%d entries after asking, %v", len(entries), err)
+	}
+	if err := mayMake("/proc/1/nothing"); err == nil {
+		t.Error("/proc is taken for a place to write")
+	}
+}
+
+func TestTools(t *testing.T) {
+	if onPath("no-such-tool") {
+		t.Error("a tool that is not there is found")
+	}
+	if !onPath("sh") {
+		t.Error("sh is not found")
+	}
+	k := checkTools()
+	if k.OK != !strings.HasPrefix(k.What, "not installed: ") || k.OK != (k.Hint == "") {
+		t.Errorf("got %+v", k)
+	}
+}
+
+// A hint is printed on the line of what it explains, and nothing leaves the line.
+func TestDoctorLine(t *testing.T) {
+	for _, tc := range []struct {
+		k    check
+		want string
+	}{
+		{check{Name: "a", OK: true, What: "b"}, "ok  a: b\n"},
+		{check{Name: "a", What: "b\n\x1b[2Jc", Hint: "do d"}, "BAD a: b c (do d)\n"},
+	} {
+		var out bytes.Buffer
+		print1(&cli{out: &out}, tc.k)
+		if out.String() != tc.want {
+			t.Errorf("got %q, want %q", &out, tc.want)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	v := versionOf()
+	if v.Version != release || v.Commit == "" || !strings.HasPrefix(v.Go, "go1.") {
+		t.Errorf("got %+v", v)
+	}
+	if versionText() != v.Version+" "+v.Commit {
+		t.Errorf("text %q", versionText())
+	}
+	if code, out, _ := runCLI("", "version"); code != exitOK || !strings.Contains(out, v.Commit) {
+		t.Errorf("code %d, %q", code, out)
+	}
+}

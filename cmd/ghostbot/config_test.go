@@ -1,0 +1,269 @@
+package main
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// environment gives a test an empty working directory and exactly these
+// variables of ghostbot's.
+func environment(t *testing.T, vars ...string) {
+	t.Helper()
+	t.Chdir(t.TempDir())
+	for _, kv := range os.Environ() {
+		k, _, _ := strings.Cut(kv, "=")
+		if strings.HasPrefix(k, "GHOST_") || strings.HasPrefix(k, "SLACK_") {
+			t.Setenv(k, "") // so that it comes back afterwards
+			os.Unsetenv(k)
+		}
+	}
+	for _, kv := range vars {
+		k, v, _ := strings.Cut(kv, "=")
+		t.Setenv(k, v)
+	}
+}
+
+// unsetAfter lets a variable that .env sets vanish with the test.
+func unsetAfter(t *testing.T, names ...string) {
+	for _, n := range names {
+		t.Cleanup(func() { os.Unsetenv(n) })
+	}
+}
+
+func TestDefaults(t *testing.T) {
+	environment(t)
+	got, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config{SelfApproval: true, Lease: 12 * time.Second, ApprovalTTL: 30 * time.Minute, Brain: "auto",
+		CommandTimeout: time.Minute, MaxTurns: 50}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("defaults (-want +got):\n%s", diff)
+	}
+}
+
+func TestEveryVariable(t *testing.T) {
+	environment(t, "SLACK_APP_TOKEN=a", "SLACK_BOT_TOKEN=b", "SLACK_API_URL=http://127.0.0.1/", "GHOST_APPROVERS= U0A , S0B,,W0C",
+		"GHOST_CHANNELS=C01,G02, D03", "GHOST_SELF_APPROVAL=false", "GHOST_TWO_PERSON=RISKY,tcpdump-flag", "GHOST_LEASE=3s",
+		"GHOST_APPROVAL_TTL=1h30m", "GHOST_BRAIN=playbook", "GHOST_STATE_DIR=/s", "GHOST_AUDIT_DIR=/a", "GHOST_COMMAND_TIMEOUT=90s",
+		"GHOST_MAX_TURNS=7", "GHOST_READ_ONLY=true", "GHOST_JOURNAL_KEY_FILE=/k")
+	got, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config{AppToken: "a", BotToken: "b", SlackURL: "http://127.0.0.1/", Approvers: []string{"U0A", "S0B", "W0C"},
+		Channels: []string{"C01", "G02", "D03"}, TwoPerson: []string{"RISKY", "tcpdump-flag"}, Lease: 3 * time.Second,
+		ApprovalTTL: 90 * time.Minute, Brain: "playbook", StateDir: "/s", AuditDir: "/a", CommandTimeout: 90 * time.Second, MaxTurns: 7,
+		ReadOnly: true, JournalKeyFile: "/k"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("config (-want +got):\n%s", diff)
+	}
+}
+
+// Each variable at its bounds, beyond them, and as something else entirely. A
+// refusal names the variable and what is accepted.
+func TestBounds(t *testing.T) {
+	for _, tc := range []struct{ kv, want string }{
+		{"GHOST_LEASE=2s", ""},
+		{"GHOST_LEASE=5m", ""},
+		{"GHOST_LEASE=1.999s", "2s to 5m0s"},
+		{"GHOST_LEASE=301s", "2s to 5m0s"},
+		{"GHOST_LEASE=-12s", "2s to 5m0s"},
+		{"GHOST_LEASE=12", "a duration such as 90s"},
+		{"GHOST_LEASE=", "a duration such as 90s"},
+		{"GHOST_APPROVAL_TTL=1s", ""},
+		{"GHOST_APPROVAL_TTL=168h", ""},
+		{"GHOST_APPROVAL_TTL=999ms", "1s to 168h0m0s"},
+		{"GHOST_APPROVAL_TTL=168h1s", "1s to 168h0m0s"},
+		{"GHOST_APPROVAL_TTL=half an hour", "a duration such as 90s"},
+		{"GHOST_COMMAND_TIMEOUT=1s", ""},
+		{"GHOST_COMMAND_TIMEOUT=1h", ""},
+		{"GHOST_COMMAND_TIMEOUT=0s", "1s to 1h0m0s"},
+		{"GHOST_COMMAND_TIMEOUT=61m", "1s to 1h0m0s"},
+		{"GHOST_COMMAND_TIMEOUT=9999999h", "a duration such as 90s"},
+		{"GHOST_MAX_TURNS=1", ""},
+		{"GHOST_MAX_TURNS=1000", ""},
+		{"GHOST_MAX_TURNS=0", "1 to 1000"},
+		{"GHOST_MAX_TURNS=1001", "1 to 1000"},
+		{"GHOST_MAX_TURNS=ten", "a whole number"},
+		{"GHOST_MAX_TURNS=1.5", "a whole number"},
+		{"GHOST_SELF_APPROVAL=false", ""},
+		{"GHOST_SELF_APPROVAL=1", ""},
+		{"GHOST_SELF_APPROVAL=no", "true false"},
+		{"GHOST_READ_ONLY=true", ""},
+		{"GHOST_READ_ONLY=yes", "true false"},
+		{"GHOST_BRAIN=auto", ""},
+		{"GHOST_BRAIN=playbook", ""},
+		{"GHOST_BRAIN=Auto", "auto playbook"},
+		{"GHOST_BRAIN=", "auto playbook"},
+		{"GHOST_APPROVERS=", ""},
+		{"GHOST_APPROVERS=U0123ABC,S0123", ""},
+		{"GHOST_APPROVERS=@ann", "U..."},
+		{"GHOST_APPROVERS=U0123ABC;U0124", "U..."},
+		{"GHOST_APPROVERS=C0123", "U..."},
+		{"GHOST_APPROVERS=*", "U..."},
+		{"GHOST_CHANNELS=C0123", ""},
+		{"GHOST_CHANNELS=#incidents", "C..."},
+		{"GHOST_CHANNELS=U0123", "C..."},
+		{"GHOST_TWO_PERSON=RISKY", ""},
+		{"GHOST_TWO_PERSON=tcpdump-flag,unknown-program", ""},
+		{"GHOST_TWO_PERSON=risky", "RISKY"},
+		{"GHOST_TWO_PERSON=SAFE", "RISKY"},
+		{"GHOST_TWO_PERSON=FORBIDDEN", "RISKY"},
+		{"GHOST_TWO_PERSON=RISKY tcpdump-flag", "RISKY"},
+		{"GHOST_FAULT=x", ""},
+		{"GHOST_APPROVER=U0123", "GHOST_APPROVERS"},
+		{"GHOST_=1", "GHOST_APPROVERS"},
+		{"GHOSTLY=1", ""},
+	} {
+		t.Run(tc.kv, func(t *testing.T) {
+			name, _, _ := strings.Cut(tc.kv, "=")
+			environment(t, tc.kv)
+			_, err := load()
+			if tc.want == "" {
+				if err != nil {
+					t.Fatalf("refused: %v", err)
+				}
+				return
+			}
+			var e *exitError
+			if !errors.As(err, &e) || e.code != exitUsage {
+				t.Fatalf("got %v, want a usage error", err)
+			}
+			if !strings.HasPrefix(err.Error(), name+" ") && !strings.HasPrefix(err.Error(), name+": ") || !strings.Contains(err.Error(), tc.want) {
+				t.Errorf("%q does not name %s and %s", err, name, tc.want)
+			}
+		})
+	}
+}
+
+// The list of variables and the fields of config are the same.
+func TestEveryFieldIsOurs(t *testing.T) {
+	for _, name := range ours[:len(ours)-2] {
+		environment(t, name+"=\x7f")
+		_, err := load()
+		if err != nil && strings.Contains(err.Error(), "is not a variable") {
+			t.Errorf("%s is refused as unknown", name)
+		}
+	}
+}
+
+func TestDotEnv(t *testing.T) {
+	for _, tc := range []struct {
+		name, text string
+		vars       []string
+		want       string // approvers, or the error
+	}{
+		{"none", "", nil, ""},
+		{"read", "GHOST_APPROVERS=U0FILE\n", nil, "U0FILE"},
+		{"windows", "# c\r\nGHOST_APPROVERS=U0FILE\r\n", nil, "U0FILE"},
+		{"quoted", "export GHOST_APPROVERS=\"U0FILE,U0TWO\" # both\n", nil, "U0FILE,U0TWO"},
+		{"real variables win", "GHOST_APPROVERS=U0FILE\n", []string{"GHOST_APPROVERS=U0REAL"}, "U0REAL"},
+		{"and so does an empty one", "GHOST_APPROVERS=U0FILE\n", []string{"GHOST_APPROVERS="}, ""},
+		{"unknown", "GHOST_APROVERS=U0FILE\n", nil, "GHOST_APROVERS is not a variable"},
+		{"no assignment", "\n#\nhidden\n", nil, ".env: line 3 is not NAME=VALUE"},
+		{"bad name", "GHOST-X=hidden\n", nil, ".env: line 1 is not NAME=VALUE"},
+		{"open quote", "GHOST_BRAIN='hidden\n", nil, ".env: a quoted value does not end"},
+		{"binary", "\x00\x01hidden", nil, ".env: line 1 is not NAME=VALUE"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			environment(t, tc.vars...)
+			unsetAfter(t, "GHOST_APPROVERS", "GHOST_APROVERS", "GHOST_BRAIN")
+			if tc.text != "" {
+				write(t, ".env", tc.text)
+			}
+			cfg, err := load()
+			got := strings.Join(cfg.Approvers, ",")
+			if err != nil {
+				got = err.Error()
+			}
+			if err == nil && got != tc.want || !strings.HasPrefix(got, tc.want) {
+				t.Errorf("got %q, want %q", got, tc.want)
+			}
+			if strings.Contains(got, "hidden") {
+				t.Errorf("%q shows what is in the file", got)
+			}
+		})
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestSecretIsNeverPrinted(t *testing.T) {
+	value := strings.Join([]string{"xoxb", "not", "a", "real", "one"}, "-")
+	cfg := config{AppToken: secret(value), BotToken: secret(value)}
+	asJSON, err := json.Marshal(cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	indirect, err := json.Marshal(map[string]any{"x": []secret{secret(value)}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var logged bytes.Buffer
+	for _, h := range []slog.Handler{slog.NewTextHandler(&logged, nil), slog.NewJSONHandler(&logged, nil)} {
+		slog.New(h).Info("start", "token", cfg.AppToken, "config", cfg, "pointer", &cfg, "list", []secret{secret(value)})
+	}
+	outputs := map[string]string{"json": string(asJSON), "json inside": string(indirect), "slog": logged.String(), "error": fmt.Errorf("token %v", cfg.AppToken).Error()}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%40s", "%c", "%U"} {
+		outputs[verb] = fmt.Sprintf(verb, cfg.AppToken)
+		outputs["struct "+verb] = fmt.Sprintf(verb, cfg)
+		outputs["pointer "+verb] = fmt.Sprintf(verb, &cfg)
+	}
+	for how, got := range outputs {
+		if strings.Contains(got, value) || strings.Contains(strings.ToLower(got), fmt.Sprintf("%x", value)) {
+			t.Errorf("%s shows it: %s", how, got)
+		}
+	}
+	if got := fmt.Sprint(secret("")); got != "(not set)" {
+		t.Errorf("an empty one is %q", got)
+	}
+	if got := fmt.Sprintf("%#v %s", secret("x"), secret("x")); got != "(set) (set)" {
+		t.Errorf("one that is set is %q", got)
+	}
+}
+
+func TestJournalKey(t *testing.T) {
+	dir := t.TempDir()
+	for _, tc := range []struct{ name, text, want string }{
+		{"32 bytes", strings.Repeat("k", 32), ""},
+		{"with a line end", strings.Repeat("k", 32) + "\n", ""},
+		{"31 bytes", strings.Repeat("k", 31), "31 bytes are too few"},
+		{"blanks do not count", strings.Repeat("k", 31) + "\n\n\n", "31 bytes are too few"},
+		{"empty", "", "0 bytes are too few"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			path := filepath.Join(dir, "key")
+			write(t, path, tc.text)
+			k, err := journalKey(path)
+			if tc.want == "" {
+				if err != nil || len(k) != 32 {
+					t.Fatalf("%d bytes, %v", len(k), err)
+				}
+				return
+			}
+			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "kkk") {
+				t.Errorf("got %v, want %q", err, tc.want)
+			}
+		})
+	}
+	if _, err := journalKey(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("missing file: %v", err)
+	}
+}
