@@ -151,7 +151,7 @@ func TestRecordings(t *testing.T) {
 
 		"ip/local": "local=true lo via= src=127.0.0.1 fail=", "ip/busybox": "local=true lo via= src=127.0.0.1 fail=", "ip/get_remote": "local=false a0 via=192.0.2.1 src=192.0.2.10 fail=",
 		"ip/get_no_route": "local=false  via= src= fail=unreachable", "ip/get_local_prohibit": "local=false  via= src= fail=unreachable", "ip/get_blackhole": "local=false  via= src= fail=unreachable",
-		"ip/remote6": "local=false eth0 via=fd00::1 src=fd00::2 fail=", "ip/bad": "local=false  via= src= fail=other",
+		"ip/remote6": "local=false eth0 via=2001:db8:1::1 src=2001:db8:1::2 fail=", "ip/bad": "local=false  via= src= fail=other",
 
 		"traceroute/reached": "127.0.0.1 1 reached=true last=127.0.0.1 loop=false fail=", "traceroute/busybox": "127.0.0.1 1 reached=true last=127.0.0.1 loop=false fail=",
 		"traceroute/remote":     "203.0.113.10 3 reached=true last=203.0.113.10 loop=false fail=",
