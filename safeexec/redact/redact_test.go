@@ -23,8 +23,10 @@ import (
 // hiders are what may stand anywhere inside a text without being seen.
 var hiders = []string{"\x1b[31m", "\x1b[0m", "\x1b[1;32;40m", "\x1b[K", "\u200b", "\u200d", "\u00ad", "\u2060", "\ufeff", "\u202e", "\x1b(B", "\x00", "\u0301", "\x1b]0;t\x07"}
 
-// hide puts n hiders into text, between characters.
+// hide puts n hiders into text, between characters. NUL hides nothing in a
+// text that it separates, like the environment of a process.
 func hide(m maker, text string, n int) string {
+	separated := strings.Contains(text, "\x00")
 	at := make([]int, n)
 	for k := range at {
 		at[k] = m.IntN(len(text) + 1)
@@ -34,7 +36,11 @@ func hide(m maker, text string, n int) string {
 	}
 	slices.Sort(at)
 	for _, i := range slices.Backward(at) {
-		text = text[:i] + hiders[m.IntN(len(hiders))] + text[i:]
+		h := hiders[m.IntN(len(hiders))]
+		if h == "\x00" && separated {
+			h = hiders[0]
+		}
+		text = text[:i] + h + text[i:]
 	}
 	return text
 }

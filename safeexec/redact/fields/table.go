@@ -141,7 +141,7 @@ func (h *tableHead) column(i int, cell string) (keys bool) {
 // rowBefore says whether the line before start has as many cells as h: then h
 // is no header, but one more row.
 func (s *Fields) rowBefore(h tableHead, start int) bool {
-	if start < 2 {
+	if start < 2 || s.T[start-2] == '\n' {
 		return false
 	}
 	from := s.LineStart(start - 2)

@@ -217,6 +217,9 @@ func (c *commandLine) flag(w string, i, end int) bool {
 // secret masks the part of t[i:end] that its mode means, without its quotes.
 func (c *commandLine) secret(i, end int, mode byte) {
 	s, t := c.s, c.s.T
+	if i >= end {
+		return
+	}
 	if q := t[i]; end > i+1 && (q == '"' || q == '\'') {
 		i++
 		if t[end-1] == q {

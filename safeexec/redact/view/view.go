@@ -7,6 +7,7 @@
 package view
 
 import (
+	"bytes"
 	"sort"
 	"strings"
 	"unicode/utf8"
@@ -183,7 +184,7 @@ func (b *builder) special(payload *builder, i int) int {
 	case s[0] == '\b' && len(b.text) > 0 && b.text[len(b.text)-1] != '\n': // overstrike
 		b.back()
 		return 1
-	case s[0] == 0 && variable(s[1:]): // the environment of a process
+	case s[0] == 0 && variable(s[1:]) && variable(b.line()): // the environment of a process
 		b.put("\n", i, i+1)
 		return 1
 	case s[0] < ' ' || s[0] == 0x7f:
@@ -198,6 +199,13 @@ func (b *builder) special(payload *builder, i int) int {
 		}
 	}
 	return n
+}
+
+// line is the line that the view ends with, or its last part.
+func (b *builder) line() string {
+	const most = 4096
+	t := b.text[max(0, len(b.text)-most):]
+	return string(t[bytes.LastIndexByte(t, '\n')+1:])
 }
 
 // variable says whether s begins like an environment variable.
