@@ -67,8 +67,10 @@ func auditVerb(_ context.Context, c *cli, args []string) error {
 		return auditShow(c, rest[1], f)
 	case "export":
 		return auditExport(c, rest[1], f, keys)
+	case "rca":
+		return auditRCA(c, rest[1], f, keys)
 	}
-	return auditRCA(c, rest[1], f, keys)
+	return nil
 }
 
 // check refuses what the verb cannot take before anything is read.

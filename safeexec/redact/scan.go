@@ -2,6 +2,7 @@ package redact
 
 import (
 	"strings"
+	"sync"
 	"time"
 
 	"ghostbot/safeexec/redact/fields"
@@ -64,7 +65,7 @@ func (f *finder) look(v *view.View) {
 	}
 	t := &scan.Text{T: v.Text}
 	s := scanner{Text: t, fields: fields.Fields{Text: t, Printed: f.hint.secret}, phrases: phrases.Phrases{Text: t}, known: f.known}
-	vocabulary.Each(t.T, func(w int32, end int) bool {
+	vocabulary().Each(t.T, func(w int32, end int) bool {
 		s.hit(&triggers[w], end)
 		return true
 	})
@@ -122,10 +123,11 @@ type trigger struct {
 }
 
 // triggers is the table of all of them, vocabulary the automaton that finds
-// them.
+// them. It is built at first use: the program also starts as the supervisor of
+// each command, which redacts nothing.
 var (
 	triggers   = triggerTable()
-	vocabulary = words.New(triggerWords(triggers), false)
+	vocabulary = sync.OnceValue(func() *words.Automaton { return words.New(triggerWords(triggers), false) })
 )
 
 func triggerTable() (t []trigger) {
