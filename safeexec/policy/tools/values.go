@@ -75,7 +75,11 @@ func dashes(v *value) *value {
 	return v
 }
 
-func match(pattern string) func(string) bool { return regexp.MustCompile(pattern).MatchString }
+// match compiles pattern when it is first needed, as lazy does.
+func match(pattern string) func(string) bool {
+	re := sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(pattern) })
+	return func(v string) bool { return re().MatchString(v) }
+}
 
 // value reads NAME or NAME(BOUNDS).
 func (l *loader) value(s string) (*value, error) {
