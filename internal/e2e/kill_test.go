@@ -83,6 +83,7 @@ type chaos struct {
 	addr    string
 	effects string // a folder: each start of the approved command makes one file in it
 	deaths  int
+	unknown int // questions about an unknown outcome
 	said    bool
 	pressed map[string]string // card -> what was pressed and accepted
 }
@@ -113,22 +114,15 @@ func (c *chaos) play() {
 	}
 }
 
+// finished reports whether the thread shows the report, its file and the end.
 func (c *chaos) finished() bool {
+	var report, file, end bool
 	for _, m := range c.thread("incidents", "checkout") {
-		if m.Broadcast {
-			for _, f := range c.thread("incidents", "checkout") {
-				if len(f.Files) > 0 && strings.Contains(c.last().Text, "ended") {
-					return true
-				}
-			}
-		}
+		report = report || m.Broadcast
+		file = file || len(m.Files) > 0
+		end = end || strings.HasPrefix(m.Text, "Investigation ended")
 	}
-	return false
-}
-
-func (c *chaos) last() message {
-	ms := c.thread("incidents", "checkout")
-	return ms[len(ms)-1]
+	return report && file && end
 }
 
 func (c *chaos) act() {
@@ -139,6 +133,10 @@ func (c *chaos) act() {
 		return
 	}
 	for _, m := range ms {
+		if strings.HasPrefix(m.Text, "It is not known what") && strings.Contains(m.all(), "ghost_answer_") {
+			c.click("incidents", c.approver(1), m.TS, "Leave it")
+			c.unknown++
+		}
 		if !strings.HasPrefix(m.Text, "Approval needed: ") {
 			continue
 		}
