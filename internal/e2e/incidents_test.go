@@ -91,22 +91,25 @@ func (l *lab) report(channel, what string) message {
 // closed waits until the case is closed, so that its journals are complete.
 func (l *lab) closed(sid string) {
 	l.t.Helper()
-	l.until(20*time.Second, "the case is closed", func() bool {
-		out, _ := l.ghostbot("cases", "--json")
-		var cs []struct {
-			SID    string `json:"session_id"`
-			Closed bool   `json:"closed"`
+	l.until(20*time.Second, "the case is closed", func() bool { return l.isClosed(sid) })
+}
+
+func (l *lab) isClosed(sid string) bool {
+	l.t.Helper()
+	out, _ := l.ghostbot("cases", "--json")
+	var cs []struct {
+		SID    string `json:"session_id"`
+		Closed bool   `json:"closed"`
+	}
+	if err := json.Unmarshal([]byte(out), &cs); err != nil {
+		l.t.Fatalf("cases --json: %v: %s", err, out)
+	}
+	for _, c := range cs {
+		if c.SID == sid && c.Closed {
+			return true
 		}
-		if err := json.Unmarshal([]byte(out), &cs); err != nil {
-			l.t.Fatalf("cases --json: %v: %s", err, out)
-		}
-		for _, c := range cs {
-			if c.SID == sid && c.Closed {
-				return true
-			}
-		}
-		return false
-	})
+	}
+	return false
 }
 
 // denyRest denies every further card until the report is there.

@@ -201,7 +201,13 @@ func (c *chaos) settle(ok func() bool) {
 func (c *chaos) check() {
 	c.t.Helper()
 	sid := c.sid("incidents", "checkout")
-	c.closed(sid)
+	c.until(20*time.Second, "the case is closed", func() bool {
+		if c.dead() {
+			c.deaths++
+			c.run()
+		}
+		return c.isClosed(sid)
+	})
 	out, code := c.ghostbot("audit", "verify", sid)
 	if code != 0 {
 		c.t.Errorf("audit verify: %s", out)
