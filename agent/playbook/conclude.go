@@ -2,18 +2,18 @@ package playbook
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook/pattern"
 	"ghostbot/agent/playbook/place"
 	"ghostbot/agent/playbook/rules"
 )
 
 var (
-	noRiskWords = regexp.MustCompile(`(?i)\b(no (more )?(risky|captures?|approvals?|commands?)|stop asking|nothing (more|else)|read[- ]only|don'?t (touch|run|capture)|not necessary|unnecessary|no need|enough)\b`)
-	notThis     = regexp.MustCompile(`(?i)(?:\bnot|\binstead of|\brather than|n't)\s+(\S+)`)
+	noRiskWords = pattern.New(`(?i)\b(no (more )?(risky|captures?|approvals?|commands?)|stop asking|nothing (more|else)|read[- ]only|don'?t (touch|run|capture)|not necessary|unnecessary|no need|enough)\b`)
+	notThis     = pattern.New(`(?i)(?:\bnot|\binstead of|\brather than|n't)\s+(\S+)`)
 )
 
 // question is what is asked when no text names a target.

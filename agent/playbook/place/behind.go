@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"maps"
 	"net/url"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
+	"ghostbot/agent/playbook/pattern"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
@@ -20,14 +20,14 @@ import (
 // anybody request more than the root of a server.
 
 var (
-	tlsWanted     = regexp.MustCompile(`(?i)plain http request was sent to https|http request to an https server|speaking plain http to an ssl`)
-	gatewayBody   = regexp.MustCompile(`(?i)upstream|no healthy|bad gateway|gateway time|no server is available|proxy error|backend|connection failure|error reaching|origin (is )?unreachable|reading from remote server`)
-	gatewayServer = regexp.MustCompile(`(?i)nginx|openresty|haproxy|envoy|traefik|caddy|varnish|squid|cloudflare|awselb|apache traffic|kong`)
+	tlsWanted     = pattern.New(`(?i)plain http request was sent to https|http request to an https server|speaking plain http to an ssl`)
+	gatewayBody   = pattern.New(`(?i)upstream|no healthy|bad gateway|gateway time|no server is available|proxy error|backend|connection failure|error reaching|origin (is )?unreachable|reading from remote server`)
+	gatewayServer = pattern.New(`(?i)nginx|openresty|haproxy|envoy|traefik|caddy|varnish|squid|cloudflare|awselb|apache traffic|kong`)
 	// blames are words that make a page with markup one about another server; the
 	// links of any other page are not followed.
-	blames    = regexp.MustCompile(`(?i)upstream|backend|dial|connect|connection|refus|time[d-]? ?out|timeout|unreachable|lookup|no such host|proxy|origin|peer|reset|remote|target|service|server|host|addr|endpoint|dependency|depend|downstream|api|db|database|cache|queue|store|dns|url|node|via|to|from`)
-	attribute = regexp.MustCompile(`(?is)<(a|link|img|script|meta|base)\b[^>]{0,500}>|<!doctype[^>]{0,300}>|xmlns[^\s>]{0,200}`)
-	tags      = regexp.MustCompile(`<[^>]{0,300}>`)
+	blames    = pattern.New(`(?i)upstream|backend|dial|connect|connection|refus|time[d-]? ?out|timeout|unreachable|lookup|no such host|proxy|origin|peer|reset|remote|target|service|server|host|addr|endpoint|dependency|depend|downstream|api|db|database|cache|queue|store|dns|url|node|via|to|from`)
+	attribute = pattern.New(`(?is)<(a|link|img|script|meta|base)\b[^>]{0,500}>|<!doctype[^>]{0,300}>|xmlns[^\s>]{0,200}`)
+	tags      = pattern.New(`<[^>]{0,300}>`)
 )
 
 // gateway reports whether an error answer was made by something that stands
@@ -63,9 +63,9 @@ func blamed(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
 
 // asking are the words for the near end of a connection, as a key or before an
 // address.
-var asking = regexp.MustCompile(`(?i)client|remote|source|\bsrc|local|self|request|forwarded|referer|trace|docs?|help|support|link|href|user|caller|listen`)
+var asking = pattern.New(`(?i)client|remote|source|\bsrc|local|self|request|forwarded|referer|trace|docs?|help|support|link|href|user|caller|listen`)
 
-var askingText = regexp.MustCompile(`(?i)\b(client|remote|remote_addr|source|src|local|from|peer|listening on)["']?[ =:]+["']?\[?[0-9a-f.:]+\]?:\d+`)
+var askingText = pattern.New(`(?i)\b(client|remote|remote_addr|source|src|local|from|peer|listening on)["']?[ =:]+["']?\[?[0-9a-f.:]+\]?:\d+`)
 
 // blameText is what of an answer may speak of something behind: of a JSON
 // document the strings whose keys are not about the one who asks.
@@ -162,7 +162,7 @@ func jsonEndpoints(body string) []symptom.Endpoint {
 	return out
 }
 
-var hostKey = regexp.MustCompile(`(?i)host|addr|server|upstream|backend|target|ip$|name$|peer|node`)
+var hostKey = pattern.New(`(?i)host|addr|server|upstream|backend|target|ip$|name$|peer|node`)
 
 func walkJSON(v any, depth int, out *[]symptom.Endpoint) {
 	if depth > 6 || len(*out) >= rules.MaxBehind {

@@ -4,11 +4,12 @@ import (
 	"bytes"
 	"crypto/x509"
 	"encoding/pem"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // Handshake is what `openssl s_client` says about a TLS server.
@@ -40,12 +41,12 @@ const (
 )
 
 var (
-	verifyNum  = regexp.MustCompile(`verify error:num=(\d+):([^\n]{0,100})`)
-	verifyCode = regexp.MustCompile(`Verify return code: (\d+) \(([^)\n]{0,100})`)
-	notDates   = regexp.MustCompile(`[Nn]ot(Before|After)\s*[=:]\s*([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} GMT)`)
-	subjectOf  = regexp.MustCompile(`(?m)^subject=([^\n]{0,200})`)
-	issuerOf   = regexp.MustCompile(`(?m)^issuer=([^\n]{0,200})`)
-	newCipher  = regexp.MustCompile(`(?m)^New, (\S+), Cipher is ([^\s(]+)`)
+	verifyNum  = pattern.New(`verify error:num=(\d+):([^\n]{0,100})`)
+	verifyCode = pattern.New(`Verify return code: (\d+) \(([^)\n]{0,100})`)
+	notDates   = pattern.New(`[Nn]ot(Before|After)\s*[=:]\s*([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} GMT)`)
+	subjectOf  = pattern.New(`(?m)^subject=([^\n]{0,200})`)
+	issuerOf   = pattern.New(`(?m)^issuer=([^\n]{0,200})`)
+	newCipher  = pattern.New(`(?m)^New, (\S+), Cipher is ([^\s(]+)`)
 )
 
 // SClient reads openssl 1.0.2 to 3.x. The certificate itself is in the output
@@ -71,7 +72,7 @@ func SClient(o Output) Handshake {
 	return h
 }
 
-func first(re *regexp.Regexp, text string) string {
+func first(re *pattern.Pattern, text string) string {
 	if m := re.FindStringSubmatch(text); m != nil {
 		return strings.TrimSpace(m[1])
 	}

@@ -2,9 +2,10 @@ package read
 
 import (
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // Echo is what ping says.
@@ -19,11 +20,11 @@ type Echo struct {
 }
 
 var (
-	pingCount = regexp.MustCompile(`^\s*(\d+)\s+[^,\d]+,\s*(\d+)\s+[^,]*,.*?([\d.,]+)\s*%`)
-	pingRTT   = regexp.MustCompile(`=\s*([\d.]+)/([\d.]+)/([\d.]+)`)
-	pingFrom  = regexp.MustCompile(`(?i)^from (\S+?)[: ]`)
-	pingICMP  = regexp.MustCompile(`(?i)unreachable|prohibited|filtered|time to live exceeded|ttl exceeded|hop limit|frag needed|message too long|packet too big`)
-	pingMTU   = regexp.MustCompile(`(?i)mtu\s*[=:]?\s*(\d+)`)
+	pingCount = pattern.New(`^\s*(\d+)\s+[^,\d]+,\s*(\d+)\s+[^,]*,.*?([\d.,]+)\s*%`)
+	pingRTT   = pattern.New(`=\s*([\d.]+)/([\d.]+)/([\d.]+)`)
+	pingFrom  = pattern.New(`(?i)^from (\S+?)[: ]`)
+	pingICMP  = pattern.New(`(?i)unreachable|prohibited|filtered|time to live exceeded|ttl exceeded|hop limit|frag needed|message too long|packet too big`)
+	pingMTU   = pattern.New(`(?i)mtu\s*[=:]?\s*(\d+)`)
 )
 
 // Ping reads ping of iputils (any language: only the figures are read), BSD and
@@ -128,9 +129,9 @@ type Trace struct {
 }
 
 var (
-	traceTarget = regexp.MustCompile(`(?i)^trac\w+ to \S+ \(([0-9a-f:.%a-z]+)\)`)
-	traceHop    = regexp.MustCompile(`^\s*(\d{1,2})[?:]?\s+(.*)$`)
-	traceMark   = regexp.MustCompile(`![A-Z0-9<>-]*`)
+	traceTarget = pattern.New(`(?i)^trac\w+ to \S+ \(([0-9a-f:.%a-z]+)\)`)
+	traceHop    = pattern.New(`^\s*(\d{1,2})[?:]?\s+(.*)$`)
+	traceMark   = pattern.New(`![A-Z0-9<>-]*`)
 )
 
 // Traceroute reads `traceroute -n` of the Linux package, BSD and busybox, and
@@ -225,7 +226,7 @@ type Wire struct {
 	Fail    Failure
 }
 
-var wireFlags = regexp.MustCompile(`Flags \[([A-Z.]+)\]`)
+var wireFlags = pattern.New(`Flags \[([A-Z.]+)\]`)
 
 // Tcpdump reads the one-line form.
 func Tcpdump(o Output) Wire {

@@ -9,8 +9,9 @@
 package read
 
 import (
-	"regexp"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // Output is what a command left behind.
@@ -82,7 +83,7 @@ var numbers = map[string]Failure{
 	"110": Silent, "60": Silent, "115": Silent,
 }
 
-var errno = regexp.MustCompile(`errno=(\d+)`)
+var errno = pattern.New(`errno=(\d+)`)
 
 // failure reads a failure out of words; Other when they say nothing known.
 func failure(text string) Failure {

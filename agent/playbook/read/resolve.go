@@ -2,9 +2,10 @@ package read
 
 import (
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // Answer is what a resolver said about a name.
@@ -23,11 +24,11 @@ type Answer struct {
 func (a Answer) Resolved() bool { return len(a.Addrs) > 0 }
 
 var (
-	digStatus = regexp.MustCompile(`->>HEADER<<-.*status: ([A-Z0-9]+)`)
-	digServer = regexp.MustCompile(`^;; SERVER: (\S+)`)
-	digTime   = regexp.MustCompile(`^;; Query time: (\d+) ([mu])sec`)
-	digRecord = regexp.MustCompile(`^(\S+)\s+(\d+)\s+(?:IN|CH)\s+([A-Z0-9]+)\s+(.+)$`)
-	digComm   = regexp.MustCompile(`(?i)communications error to (\S+): (.+)$|connection timed out; no servers could be reached|no servers could be reached|connection refused|couldn't get address for|host unreachable|network unreachable`)
+	digStatus = pattern.New(`->>HEADER<<-.*status: ([A-Z0-9]+)`)
+	digServer = pattern.New(`^;; SERVER: (\S+)`)
+	digTime   = pattern.New(`^;; Query time: (\d+) ([mu])sec`)
+	digRecord = pattern.New(`^(\S+)\s+(\d+)\s+(?:IN|CH)\s+([A-Z0-9]+)\s+(.+)$`)
+	digComm   = pattern.New(`(?i)communications error to (\S+): (.+)$|connection timed out; no servers could be reached|no servers could be reached|connection refused|couldn't get address for|host unreachable|network unreachable`)
 )
 
 // Dig reads dig 9.10 to 9.20.
@@ -112,9 +113,9 @@ func (a *Answer) addr(s string) {
 }
 
 var (
-	lookupStatus = regexp.MustCompile(`\b(NXDOMAIN|SERVFAIL|REFUSED|NOTIMP|FORMERR|NOTAUTH)\b`)
-	lookupAddr   = regexp.MustCompile(`(?i)^(?:Address(?: \d+)?:\s*|\S+ has (?:IPv6 )?address )([0-9a-f:.]+)`)
-	lookupAlias  = regexp.MustCompile(`canonical name = (\S+?)\.?$|is an alias for (\S+?)\.?$`)
+	lookupStatus = pattern.New(`\b(NXDOMAIN|SERVFAIL|REFUSED|NOTIMP|FORMERR|NOTAUTH)\b`)
+	lookupAddr   = pattern.New(`(?i)^(?:Address(?: \d+)?:\s*|\S+ has (?:IPv6 )?address )([0-9a-f:.]+)`)
+	lookupAlias  = pattern.New(`canonical name = (\S+?)\.?$|is an alias for (\S+?)\.?$`)
 )
 
 // Lookup reads nslookup (BIND and busybox) and host.

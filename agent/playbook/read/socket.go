@@ -2,9 +2,10 @@ package read
 
 import (
 	"net/netip"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // Socket is one row of ss or netstat.
@@ -38,7 +39,7 @@ type Table struct {
 
 // glued are states that some versions of ss print without a blank before the
 // first figure when the output is not a terminal (iproute2 4.20).
-var glued = regexp.MustCompile(`^((?:tcp|udp)?\s*)(LISTEN|ESTAB|UNCONN|SYN-SENT|SYN-RECV|CLOSE-WAIT|TIME-WAIT|LAST-ACK|CLOSING)(\d)`)
+var glued = pattern.New(`^((?:tcp|udp)?\s*)(LISTEN|ESTAB|UNCONN|SYN-SENT|SYN-RECV|CLOSE-WAIT|TIME-WAIT|LAST-ACK|CLOSING)(\d)`)
 
 // Sockets reads `ss` (any of -t, -u, -l, -n, with or without a state filter)
 // and `netstat -an` of net-tools, busybox and BSD.
@@ -111,8 +112,8 @@ type Connection struct {
 }
 
 var (
-	ncOK = regexp.MustCompile(`(?i)succeeded!|\) open\b|\] \S+ \(\S+\) open|Ncat: Connected to|Connected to|\bopen$`)
-	ncIP = regexp.MustCompile(`[\[(]([0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+)[\])]|connect to ([0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+) port|Connected to ([0-9A-Fa-f:.]+):\d+`)
+	ncOK = pattern.New(`(?i)succeeded!|\) open\b|\] \S+ \(\S+\) open|Ncat: Connected to|Connected to|\bopen$`)
+	ncIP = pattern.New(`[\[(]([0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+)[\])]|connect to ([0-9A-Fa-f]*[:.][0-9A-Fa-f:.]+) port|Connected to ([0-9A-Fa-f:.]+):\d+`)
 )
 
 // noIPv6 reports the traditional nc, which looks IPv6 addresses up as names.

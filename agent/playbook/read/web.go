@@ -1,9 +1,10 @@
 package read
 
 import (
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // Marker opens the line of figures that [WriteOut] makes curl print last.
@@ -48,7 +49,7 @@ func Curl(o Output) Web {
 	return w
 }
 
-var figure = regexp.MustCompile(`(code|ip|dns|connect|tls|first|total|bytes)=([0-9A-Fa-f:.,%a-z]*)`)
+var figure = pattern.New(`(code|ip|dns|connect|tls|first|total|bytes)=([0-9A-Fa-f:.,%a-z]*)`)
 
 func (w *Web) figures(text string) {
 	for _, m := range figure.FindAllStringSubmatch(text, 8) {
@@ -80,7 +81,7 @@ func (w *Web) figures(text string) {
 	}
 }
 
-var statusLine = regexp.MustCompile(`^HTTP/[0-9.]+ ([1-5][0-9][0-9])\b`)
+var statusLine = pattern.New(`^HTTP/[0-9.]+ ([1-5][0-9][0-9])\b`)
 
 // answer reads the header blocks of -i. Interim answers (1xx) and a proxy's
 // "200 Connection established" precede the one that counts.
@@ -123,7 +124,7 @@ func headers(block string) map[string]string {
 	return out
 }
 
-var curlErrorLine = regexp.MustCompile(`curl: \(\d+\) ?([^\n]{0,300})`)
+var curlErrorLine = pattern.New(`curl: \(\d+\) ?([^\n]{0,300})`)
 
 func curlError(text string) string {
 	m := curlErrorLine.FindStringSubmatch(text)
@@ -183,8 +184,8 @@ func (w Web) late() Failure {
 }
 
 var (
-	notTLS    = regexp.MustCompile(`(?i)wrong version number|unknown protocol|packet length too long|record overflow|unrecognized.*packet|first record does not look like|http request|unexpected message`)
-	alertText = regexp.MustCompile(`(?i)alert|handshake fail|unsupported protocol|no protocols|no shared|version too low|internal error|dh key too small|ca md too weak`)
+	notTLS    = pattern.New(`(?i)wrong version number|unknown protocol|packet length too long|record overflow|unrecognized.*packet|first record does not look like|http request|unexpected message`)
+	alertText = pattern.New(`(?i)alert|handshake fail|unsupported protocol|no protocols|no shared|version too low|internal error|dh key too small|ca md too weak`)
 )
 
 func (w Web) handshake() Failure {

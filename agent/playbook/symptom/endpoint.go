@@ -4,9 +4,10 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"strconv"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // Endpoint is a place on the network. Make one with [ParseEndpoint] or get one
@@ -23,11 +24,11 @@ type Endpoint struct {
 }
 
 var (
-	label  = regexp.MustCompile(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
-	number = regexp.MustCompile(`^([0-9]+|0[xX][0-9a-fA-F]*)$`)
-	zoneID = regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,15}$`)
-	path   = regexp.MustCompile(`^(/[A-Za-z0-9/._~%?&=+,:@-]{0,199})?$`)
-	secret = regexp.MustCompile(`(?i)(token|secret|sig|signature|pass|passwd|password|auth|session|jwt|key|code|credential|sas)=|=[^&]{33}`)
+	label  = pattern.New(`^[A-Za-z0-9_]([A-Za-z0-9_-]{0,61}[A-Za-z0-9_])?$`)
+	number = pattern.New(`^([0-9]+|0[xX][0-9a-fA-F]*)$`)
+	zoneID = pattern.New(`^[A-Za-z0-9][A-Za-z0-9_.-]{0,15}$`)
+	path   = pattern.New(`^(/[A-Za-z0-9/._~%?&=+,:@-]{0,199})?$`)
+	secret = pattern.New(`(?i)(token|secret|sig|signature|pass|passwd|password|auth|session|jwt|key|code|credential|sas)=|=[^&]{33}`)
 )
 
 // Valid reports whether every part of e has its form and e is not a place that
@@ -74,7 +75,7 @@ var metadata = []netip.Prefix{
 	netip.MustParsePrefix("::/128"),
 }
 
-var metadataName = regexp.MustCompile(`(?i)(^|\.)metadata(\.|$)|169[.-]254[.-]169|instance-data|a9fea9fe|168[.-]63[.-]129|\bec2\.internal$`)
+var metadataName = pattern.New(`(?i)(^|\.)metadata(\.|$)|169[.-]254[.-]169|instance-data|a9fea9fe|168[.-]63[.-]129|\bec2\.internal$`)
 
 func forbidden(h string) bool {
 	a, err := netip.ParseAddr(h)

@@ -2,10 +2,11 @@ package symptom
 
 import (
 	"net/netip"
-	"regexp"
 	"slices"
 	"sort"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // finder collects endpoints from a text. Every pattern blanks what it has read,
@@ -49,7 +50,7 @@ func (f *finder) add(from, to int, e Endpoint, ok bool) *found {
 }
 
 // each calls do with the places of every match in what is not blanked yet.
-func (f *finder) each(re *regexp.Regexp, do func(m []int)) {
+func (f *finder) each(re *pattern.Pattern, do func(m []int)) {
 	for _, m := range re.FindAllSubmatchIndex(f.masked, 64) {
 		do(m)
 	}
@@ -85,26 +86,26 @@ var (
 	// notTheTarget is the asking side in log lines (a proxy's client and virtual
 	// host, the near end of Go's "read tcp A->B"), mail addresses, mentions, and
 	// times of day, which look like ports.
-	notTheTarget = regexp.MustCompile(`(?i)\bclient: \[?[0-9a-f]*[.:][0-9a-f.:]+\]?|[^\s"]+->|\b[a-z0-9_.+-]+@[a-z0-9-]+\.[a-z0-9.-]*[a-z]\b|\b\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?|(?:^|[\s("'~])([01]?\d|2[0-3]):[0-5]\d(:\d\d([.,]\d+)?)?( ?[ap]m| utc| cet)?\b|<[@#!][^>]{0,80}>`)
+	notTheTarget = pattern.New(`(?i)\bclient: \[?[0-9a-f]*[.:][0-9a-f.:]+\]?|[^\s"]+->|\b[a-z0-9_.+-]+@[a-z0-9-]+\.[a-z0-9.-]*[a-z]\b|\b\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?|(?:^|[\s("'~])([01]?\d|2[0-3]):[0-5]\d(:\d\d([.,]\d+)?)?( ?[ap]m| utc| cet)?\b|<[@#!][^>]{0,80}>`)
 	// nginxSide is the proxy's own side in nginx' error log.
-	nginxSide    = regexp.MustCompile(`\bserver: [A-Za-z0-9_.-]+,|\bhost: "[^"]*"`)
-	urlText      = regexp.MustCompile(`(?i)\b[a-z][a-z0-9+]{1,11}://[^\s"'<>` + "`" + `(){}|\\^\x00]+`)
-	lookupOn     = regexp.MustCompile(`(?i)\blookup ([a-z0-9_][a-z0-9_.-]{0,252})(?:\.? on (\[[0-9a-f:.]+\]:\d+|[0-9.]+:\d+))?`)
-	lookupWord   = regexp.MustCompile(`(?i)(?:UnknownHostException:|ENOTFOUND|EAI_AGAIN|resolve host:?|resolve host ?name:?|resolve address of|server can't find|host not found:|unknown host:?|(?:failed|unable|trying|try) to (?:resolve|look ?up)|getaddrinfo for host|(?:can'?t|cannot|couldn'?t|could not|doesn'?t|not|to|never|won'?t) (?:resolve|look ?up)|(?:name|host|record|domain)(?: name)?)[ "'` + "`" + `]+([a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+|[a-z0-9_-]*\d[a-z0-9_-]*|[a-z0-9_]+-[a-z0-9_-]+)`)
-	hostEqPort   = regexp.MustCompile(`(?i)\b(?:host|hostname|addr|address|server)\s*[=:]\s*['"]?([^'",\s()=]+)['"]?,?\s*['"]?port['"]?\s*[=:]\s*['"]?(\d{1,5})\b`)
-	hostThenPort = regexp.MustCompile(`(?i)(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)(?:["')]|\s*\([0-9a-f.:]+\))?,?\s+(?:on |at )?(?:tcp |udp |tcp/|udp/)?port(?: is)?[ :=]*(\d{1,5})\b`)
-	hostBlank    = regexp.MustCompile(`(?i)\b(\d{1,3}(?:\.\d{1,3}){3}|localhost|::1)[ /](\d{4,5})(?:$|[\s,;.)"'!?])`)
-	hostTuple    = regexp.MustCompile(`\(['"]([0-9a-f.:]+|localhost)['"], ?(\d{1,5})(?:, \d+, \d+)?\)`)
-	portThenHost = regexp.MustCompile(`(?i)\bport[ :=]*(\d{1,5}) (?:on|at|of) (?:host |server |machine )?(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)`)
-	digServer    = regexp.MustCompile(`(?i)@(\[?[0-9a-f:.]*[0-9a-f]\]?)(?:(?:[ :#]|[ ]+-p[ ]+)(\d{1,5})\b)?`)
-	bracketed    = regexp.MustCompile(`\[([0-9A-Fa-f:.]+(?:%(?:25)?[A-Za-z0-9_.-]+)?)\](?::(\d{1,5}))?`)
-	colons       = regexp.MustCompile(`(?i)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]*(?:%[a-z0-9_.-]+)?`)
-	dotted4      = regexp.MustCompile(`\d{1,3}(?:\.\d{1,3}){3}(?:[:#](\d{1,5}))?`)
-	nameAndPort  = regexp.MustCompile(`(?i)[a-z_][a-z0-9_-]*(?:\.[a-z0-9_-]+)*:\d{2,5}\b`)
-	dottedName   = regexp.MustCompile(`(?i)[a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+`)
-	localhost    = regexp.MustCompile(`(?i)\blocalhost\b`)
-	barePort     = regexp.MustCompile(`(?i)(?:^|[\s("])(?:(?:tcp |udp |on |at |local )?port(?: is| was| number|!)?[ :=#]*|:|-p(?:ort)?[ =]?)(\d{2,5})\b`)
-	bareNumber   = regexp.MustCompile(`(?:^|[\s("])([1-9]\d{3,4})(?:$|[\s,;:!?)"]|\.(?:$|\s))`)
+	nginxSide    = pattern.New(`\bserver: [A-Za-z0-9_.-]+,|\bhost: "[^"]*"`)
+	urlText      = pattern.New(`(?i)\b[a-z][a-z0-9+]{1,11}://[^\s"'<>` + "`" + `(){}|\\^\x00]+`)
+	lookupOn     = pattern.New(`(?i)\blookup ([a-z0-9_][a-z0-9_.-]{0,252})(?:\.? on (\[[0-9a-f:.]+\]:\d+|[0-9.]+:\d+))?`)
+	lookupWord   = pattern.New(`(?i)(?:UnknownHostException:|ENOTFOUND|EAI_AGAIN|resolve host:?|resolve host ?name:?|resolve address of|server can't find|host not found:|unknown host:?|(?:failed|unable|trying|try) to (?:resolve|look ?up)|getaddrinfo for host|(?:can'?t|cannot|couldn'?t|could not|doesn'?t|not|to|never|won'?t) (?:resolve|look ?up)|(?:name|host|record|domain)(?: name)?)[ "'` + "`" + `]+([a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+|[a-z0-9_-]*\d[a-z0-9_-]*|[a-z0-9_]+-[a-z0-9_-]+)`)
+	hostEqPort   = pattern.New(`(?i)\b(?:host|hostname|addr|address|server)\s*[=:]\s*['"]?([^'",\s()=]+)['"]?,?\s*['"]?port['"]?\s*[=:]\s*['"]?(\d{1,5})\b`)
+	hostThenPort = pattern.New(`(?i)(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)(?:["')]|\s*\([0-9a-f.:]+\))?,?\s+(?:on |at )?(?:tcp |udp |tcp/|udp/)?port(?: is)?[ :=]*(\d{1,5})\b`)
+	hostBlank    = pattern.New(`(?i)\b(\d{1,3}(?:\.\d{1,3}){3}|localhost|::1)[ /](\d{4,5})(?:$|[\s,;.)"'!?])`)
+	hostTuple    = pattern.New(`\(['"]([0-9a-f.:]+|localhost)['"], ?(\d{1,5})(?:, \d+, \d+)?\)`)
+	portThenHost = pattern.New(`(?i)\bport[ :=]*(\d{1,5}) (?:on|at|of) (?:host |server |machine )?(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)`)
+	digServer    = pattern.New(`(?i)@(\[?[0-9a-f:.]*[0-9a-f]\]?)(?:(?:[ :#]|[ ]+-p[ ]+)(\d{1,5})\b)?`)
+	bracketed    = pattern.New(`\[([0-9A-Fa-f:.]+(?:%(?:25)?[A-Za-z0-9_.-]+)?)\](?::(\d{1,5}))?`)
+	colons       = pattern.New(`(?i)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]*(?:%[a-z0-9_.-]+)?`)
+	dotted4      = pattern.New(`\d{1,3}(?:\.\d{1,3}){3}(?:[:#](\d{1,5}))?`)
+	nameAndPort  = pattern.New(`(?i)[a-z_][a-z0-9_-]*(?:\.[a-z0-9_-]+)*:\d{2,5}\b`)
+	dottedName   = pattern.New(`(?i)[a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+`)
+	localhost    = pattern.New(`(?i)\blocalhost\b`)
+	barePort     = pattern.New(`(?i)(?:^|[\s("])(?:(?:tcp |udp |on |at |local )?port(?: is| was| number|!)?[ :=#]*|:|-p(?:ort)?[ =]?)(\d{2,5})\b`)
+	bareNumber   = pattern.New(`(?:^|[\s("])([1-9]\d{3,4})(?:$|[\s,;:!?)"]|\.(?:$|\s))`)
 )
 
 func (f *finder) urls() {
@@ -327,8 +328,8 @@ func (f *finder) dropWeak() {
 }
 
 var (
-	serverBefore = regexp.MustCompile(`(?i)(\bdns|resolver|name ?server|unbound|\bbind9?|dnsmasq|coredns|\bvia|\basking|\busing|\bagainst|\bthrough|\bserver|\bquer(y|ies|ying))[^.;,\n]{0,24}$`)
-	serverAfter  = regexp.MustCompile(`(?i)^['")\s]*(\(?(the |our |its )?(local |internal )?(dns|resolver|name ?server)|as (its |the |our )?(dns|resolver|nameserver))`)
+	serverBefore = pattern.New(`(?i)(\bdns|resolver|name ?server|unbound|\bbind9?|dnsmasq|coredns|\bvia|\basking|\busing|\bagainst|\bthrough|\bserver|\bquer(y|ies|ying))[^.;,\n]{0,24}$`)
+	serverAfter  = pattern.New(`(?i)^['")\s]*(\(?(the |our |its )?(local |internal )?(dns|resolver|name ?server)|as (its |the |our )?(dns|resolver|nameserver))`)
 )
 
 // pickResolver decides which endpoint is a DNS server.

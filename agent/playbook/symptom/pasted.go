@@ -1,8 +1,9 @@
 package symptom
 
 import (
-	"regexp"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // notAHost are words that stand before a colon and a number without being
@@ -14,12 +15,12 @@ var notAHost = map[string]bool{
 }
 
 // fileEnding are last labels of files and code, not of names.
-var fileEnding = regexp.MustCompile(`(?i)^(go|py|pyc|js|ts|tsx|java|class|jar|conf|cfg|cnf|ini|log|json|jsonl|ya?ml|toml|html?|php|rb|rs|c|cc|cpp|h|txt|md|sh|service|socket|timer|target|so|pem|crt|key|cer|csr|sql|xml|csv|pcap|cap|pid|sock|gz|tar|zip|exe|dll|py3|lua|conf|env|lock|tmp|bak|exceptions?|errors?|error|connectionpool|connection|adapters|client|request|response|timeout|somaxconn|py|s|ms|kt|scala|cs|swift|m)$`)
+var fileEnding = pattern.New(`(?i)^(go|py|pyc|js|ts|tsx|java|class|jar|conf|cfg|cnf|ini|log|json|jsonl|ya?ml|toml|html?|php|rb|rs|c|cc|cpp|h|txt|md|sh|service|socket|timer|target|so|pem|crt|key|cer|csr|sql|xml|csv|pcap|cap|pid|sock|gz|tar|zip|exe|dll|py3|lua|conf|env|lock|tmp|bak|exceptions?|errors?|error|connectionpool|connection|adapters|client|request|response|timeout|somaxconn|py|s|ms|kt|scala|cs|swift|m)$`)
 
 // codePrefix are first labels of package paths.
-var codePrefix = regexp.MustCompile(`^(java|javax|sun|jdk|kotlin|scala|org\.apache|org\.springframework|io\.netty|io\.grpc|urllib3|requests|httpx|aiohttp|socket|http\.client|asyncio|net\.core|net\.ipv4|net\.ipv6|net\.http|net/http|system\.net|node|python\d?|std|tokio|reqwest|hyper|errno|os|ssl|kernel|i|e|v?\d+)$`)
+var codePrefix = pattern.New(`^(java|javax|sun|jdk|kotlin|scala|org\.apache|org\.springframework|io\.netty|io\.grpc|urllib3|requests|httpx|aiohttp|socket|http\.client|asyncio|net\.core|net\.ipv4|net\.ipv6|net\.http|net/http|system\.net|node|python\d?|std|tokio|reqwest|hyper|errno|os|ssl|kernel|i|e|v?\d+)$`)
 
-var camelCase = regexp.MustCompile(`[a-z][A-Z]`)
+var camelCase = pattern.New(`[a-z][A-Z]`)
 
 // notAName reports whether a word with dots is something else than a host name:
 // a file, a version, a class, an abbreviation.
@@ -45,7 +46,7 @@ func notAName(s string) bool {
 
 // nameEnding are last labels that names have and sentences with a forgotten
 // blank ("down.since") have not.
-var nameEnding = regexp.MustCompile(`(?i)^(com|net|org|io|dev|test|local|localdomain|internal|lan|lab|svc|cluster|example|corp|home|arpa|cloud|app|co|uk|de|fr|ch|at|eu|us|info|biz|intra|private|priv|demo|invalid|int|gov|edu|mil|sys|prod|staging|stage|stg|site|tech|ai|cn|jp|br|it|es|nl|se|no|dk|fi|pl|in|au|ca|nz|xn--[a-z0-9-]+)$`)
+var nameEnding = pattern.New(`(?i)^(com|net|org|io|dev|test|local|localdomain|internal|lan|lab|svc|cluster|example|corp|home|arpa|cloud|app|co|uk|de|fr|ch|at|eu|us|info|biz|intra|private|priv|demo|invalid|int|gov|edu|mil|sys|prod|staging|stage|stg|site|tech|ai|cn|jp|br|it|es|nl|se|no|dk|fi|pl|in|au|ca|nz|xn--[a-z0-9-]+)$`)
 
 func likelyName(s string) bool {
 	last := s[strings.LastIndexByte(s, '.')+1:]

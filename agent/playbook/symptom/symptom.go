@@ -14,11 +14,12 @@
 package symptom
 
 import (
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 	"unicode"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // Kind is a kind of trouble as words describe it.
@@ -109,15 +110,15 @@ func Clean(text string) string {
 }
 
 var (
-	sinceTime      = regexp.MustCompile(`(?i)\b(?:since|from|after|around|about|at|seit|ab|depuis|desde|dalle)\s+(?:about\s+|around\s+|ca\.?\s+)?([01]?\d:[0-5]\d|2[0-3]:[0-5]\d)\b`)
-	deployWords    = regexp.MustCompile(`(?i)\b(deploy(ed|ment|s)?|roll-?out|release[ds]?|upgrade[ds]?|restart(ed)?|reboot(ed)?|migrat(ed|ion)|config(uration)? change|new version|maintenance)\b`)
-	sometimesWords = regexp.MustCompile(`(?i)\b(sometimes|intermittent(ly)?|sporadic(ally)?|occasional(ly)?|now and then|every now|once in a while|flak[yi]\w*|flapp\w*|random(ly)?|some (requests|calls|users|connections)|one in|every (second|third|other)|half of|\d+ ?(%|percent)|on and off|manchmal|parfois|a veces)`)
-	correctWords   = regexp.MustCompile(`(?i)^\s*(no|nope|wrong|nein|non|sorry|correction|actually|not)\b|\b(instead|i meant|i mean|should be|wrong (host|port|target|address|service|server|machine|name)|not (that|this|the)|(it'?s|it is|that'?s) (not|rather)|rather than|typo|in fact)\b|\bactually (on|at|it)`)
-	finishWords    = regexp.MustCompile(`(?i)^\s*(please\s+)?(wrap (it )?up|conclude|finish( up)?|that'?s enough|enough|report now|close (it|the case))\b`)
-	statusCode     = regexp.MustCompile(`(?i)(?:^|[^\d.:/\w-])([1-5]\d\d)(?:s|er)?(?:$|[^\d.:\w-]|[.:](?:\s|$))`)
-	afterNumber    = regexp.MustCompile(`(?i)^\s+s\b|^\s*(ms|millisec|sec|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)
-	beforeNumber   = regexp.MustCompile(`(?i)(\bport|\bpid|\bline|\bid|\btook|\babout|\bover|\bfor|\bwithin|\bafter|#|\$|\bhop|[(\[]|errno)\s*$`)
-	statusContext  = regexp.MustCompile(`(?i)\b(http|https|status|code|returns?|returned|gets?|got|getting|answers?|answered|respon\w+|error|errors|gateway|throws?|serv(es|ing)|sees?|seeing|with|gives?|bad|unavailable|upstream|proxy|5xx|shows?|fails?)\b`)
+	sinceTime      = pattern.New(`(?i)\b(?:since|from|after|around|about|at|seit|ab|depuis|desde|dalle)\s+(?:about\s+|around\s+|ca\.?\s+)?([01]?\d:[0-5]\d|2[0-3]:[0-5]\d)\b`)
+	deployWords    = pattern.New(`(?i)\b(deploy(ed|ment|s)?|roll-?out|release[ds]?|upgrade[ds]?|restart(ed)?|reboot(ed)?|migrat(ed|ion)|config(uration)? change|new version|maintenance)\b`)
+	sometimesWords = pattern.New(`(?i)\b(sometimes|intermittent(ly)?|sporadic(ally)?|occasional(ly)?|now and then|every now|once in a while|flak[yi]\w*|flapp\w*|random(ly)?|some (requests|calls|users|connections)|one in|every (second|third|other)|half of|\d+ ?(%|percent)|on and off|manchmal|parfois|a veces)`)
+	correctWords   = pattern.New(`(?i)^\s*(no|nope|wrong|nein|non|sorry|correction|actually|not)\b|\b(instead|i meant|i mean|should be|wrong (host|port|target|address|service|server|machine|name)|not (that|this|the)|(it'?s|it is|that'?s) (not|rather)|rather than|typo|in fact)\b|\bactually (on|at|it)`)
+	finishWords    = pattern.New(`(?i)^\s*(please\s+)?(wrap (it )?up|conclude|finish( up)?|that'?s enough|enough|report now|close (it|the case))\b`)
+	statusCode     = pattern.New(`(?i)(?:^|[^\d.:/\w-])([1-5]\d\d)(?:s|er)?(?:$|[^\d.:\w-]|[.:](?:\s|$))`)
+	afterNumber    = pattern.New(`(?i)^\s+s\b|^\s*(ms|millisec|sec|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)
+	beforeNumber   = pattern.New(`(?i)(\bport|\bpid|\bline|\bid|\btook|\babout|\bover|\bfor|\bwithin|\bafter|#|\$|\bhop|[(\[]|errno)\s*$`)
+	statusContext  = pattern.New(`(?i)\b(http|https|status|code|returns?|returned|gets?|got|getting|answers?|answered|respon\w+|error|errors|gateway|throws?|serv(es|ing)|sees?|seeing|with|gives?|bad|unavailable|upstream|proxy|5xx|shows?|fails?)\b`)
 )
 
 // codes finds HTTP status codes. A number counts when it is one that people
@@ -140,7 +141,7 @@ func codes(text string) []int {
 	return out
 }
 
-var regexp5xx = regexp.MustCompile(`(?i)\b5(xx|\d\d ?x)\b`)
+var regexp5xx = pattern.New(`(?i)\b5(xx|\d\d ?x)\b`)
 
 func plausibleCode(n int, before, after string) bool {
 	if afterNumber.MatchString(after) {
@@ -153,7 +154,7 @@ func plausibleCode(n int, before, after string) bool {
 	return known && !beforeNumber.MatchString(before) && statusContext.MatchString(before+" "+after)
 }
 
-var portBefore = regexp.MustCompile(`(?i)(\bport|\bpid|\bline|#)\s*$`)
+var portBefore = pattern.New(`(?i)(\bport|\bpid|\bline|#)\s*$`)
 
 func head(s string, n int) string {
 	if len(s) > n {

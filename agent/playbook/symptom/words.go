@@ -1,8 +1,9 @@
 package symptom
 
 import (
-	"regexp"
 	"strings"
+
+	"ghostbot/agent/playbook/pattern"
 )
 
 // words maps what people and programs say to a kind of trouble. The order is
@@ -16,16 +17,16 @@ import (
 var words = []struct {
 	kind    Kind
 	phrases []string
-	pattern *regexp.Regexp
+	pattern *pattern.Pattern
 }{
 	{Certificate, phrases(`x509:,certificate,<cert>,<certs>,zertifikat,certificat,certificado,cert_,sslcertverification,pkix path,sslhandshake,
 		self-signed,self signed,not trusted,not yet trusted,untrusted,hostname mismatch,hostname doesn't match,hostname does not match,err_tls_cert,err_cert,
-		verify the first,notafter,curl: (60),not secure,privacy error,not private,padlock,<tls>,<ssl>,ssl_error,browser warn,security warning`), regexp.MustCompile(`https\b.*\bexpired|expired.*\bhttps\b`)},
+		verify the first,notafter,curl: (60),not secure,privacy error,not private,padlock,<tls>,<ssl>,ssl_error,browser warn,security warning`), pattern.New(`https\b.*\bexpired|expired.*\bhttps\b`)},
 	{Name, phrases(`no such host,nxdomain,servfail,server misbehaving,name or service not known,temporary failure in name,not resolve,n't resolve,no resolve,
 		never resolve,fails to resolve,failing to resolve,unable to resolve,stopped resolving,could not resolve,cannot resolve,not be resolved,unresolv,resolution fail,
 		resolution error,resolution problem,resolution issue,name resolution,resolves to nothing,resolve to nothing,resolving fails,<dns>,<resolver>,<resolvers>,nameserver,name server,unknownhost,enotfound,
 		eai_again,eai_noname,getaddrinfo,gaierror,nameresolutionerror,nodename nor servname,host not found,unknown host,namensauflösung,löst nicht auf,
-		server can't find,curl: (6),not known,dns_probe,can't be looked up,look up the name,<nslookup>,no address for,look up,looked up,<queries for,<query for,<dig>`), regexp.MustCompile(`lookup \S+ on\b|resolv\w+ (fails|failed|errors?|problems?|times? out|timeouts?)`)},
+		server can't find,curl: (6),not known,dns_probe,can't be looked up,look up the name,<nslookup>,no address for,look up,looked up,<queries for,<query for,<dig>`), pattern.New(`lookup \S+ on\b|resolv\w+ (fails|failed|errors?|problems?|times? out|timeouts?)`)},
 	{Error, phrases(`bad gateway,service unavailable,gateway time-out,gateway timeout,internal error,internal server error,no healthy upstream,upstream connect,
 		upstream unreachable,upstream error,upstream prematurely,upstream sent,upstream fail,upstream timed,no live upstreams,server error,error page,fehlerseite,
 		internalservererror,badgateway,serviceunavailable,no server is available,errors out,error out,<5xx>,returns error,answers error,answers with error,shows an error,
@@ -49,7 +50,7 @@ var words = []struct {
 		unresponsive,zeitüberschreitung,délai d'attente,tiempo de espera,tempo scaduto,tempo esgotado,wartezeit,curl: (28),swallow,forever,10060,<spins>,<spinning>,keeps loading,keeps waiting,antwortet nicht,ne répond pas,no responde`), nil},
 	{Slow, phrases(`<slow,latency,latencies,sluggish,lagg,takes too,takes very,takes so,takes ages,takes forever,takes long,takes several,takes many,takes minutes,takes seconds,taking too,taking very,taking so,
 		taking ages,taking forever,taking long,taking several,response time,ttfb,langsam,<lente>,<lent>,<lento>,degraded,performance,delay,crawl`),
-		regexp.MustCompile(`tak(es|ing) (about |over |more than |up to |around |at least |~|>)?\d|seconds? (to|for|per|each)\b|\bp9\d`)},
+		pattern.New(`tak(es|ing) (about |over |more than |up to |around |at least |~|>)?\d|seconds? (to|for|per|each)\b|\bp9\d`)},
 	{Path, phrases(`packet loss,packetloss,losing packets,drops packets,dropping packets,drop packets,no route,ehostunreach,enetunreach,host is down,host down,host unreachable,
 		host is unreachable,network unreachable,network is unreachable,<routing,<route>,<routes>,traceroute,<ping>,<pings>,<pinging>,<mtu>,fragment,<ttl>,<jitter,firewall,filtered,blocked,nicht erreichbar`), nil},
 	{Error, phrases(`<error,<fail,<broken>,<breaks>,<fault,<outage,fehler,erreur,kaputt`), nil},
