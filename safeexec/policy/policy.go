@@ -34,6 +34,7 @@ const (
 	Safe                   // run without asking
 )
 
+// String is the class as people and files write it.
 func (c Class) String() string {
 	switch c {
 	case Safe:
@@ -49,16 +50,12 @@ func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
 
 // UnmarshalText reads SAFE and RISKY; everything else is FORBIDDEN.
 func (c *Class) UnmarshalText(b []byte) error {
-	switch string(b) {
-	case "SAFE":
-		*c = Safe
-	case "RISKY":
-		*c = Risky
-	default:
-		*c = Forbidden
-	}
+	*c = classes[string(b)]
 	return nil
 }
+
+// classes by name; a name that is not here is the zero class, which forbids.
+var classes = map[string]Class{"SAFE": Safe, "RISKY": Risky}
 
 // Verdict is the answer about one command text.
 type Verdict struct {
@@ -173,11 +170,7 @@ func (v Verdict) explain(tier int, rule, reason string) Verdict {
 // ClassifyArgv decides about an argument list: the same verdict as Classify
 // gives for its quoted form.
 func (p *Policy) ClassifyArgv(argv []string) Verdict {
-	v := p.Classify(Quote(argv))
-	if v.Argv == nil && len(argv) > 0 && v.Class == Risky {
-		v.Argv = argv
-	}
-	return v
+	return p.Classify(Quote(argv))
 }
 
 // Quote writes an argument list as one line, for people and for journals: every

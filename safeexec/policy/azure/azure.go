@@ -255,16 +255,14 @@ func localFile(opt, v string) bool {
 // global completes shortened global options: every command has them, so a
 // prefix of one either means it or is an error of az.
 func global(opt string) string {
-	if len(opt) < 5 || !strings.HasPrefix(opt, "--") {
+	i := slices.IndexFunc(globals, func(g string) bool { return len(opt) > 4 && strings.HasPrefix(g, opt) })
+	if i < 0 {
 		return opt
 	}
-	for _, g := range []string{"--output", "--query", "--subscription", "--verbose"} {
-		if strings.HasPrefix(g, opt) {
-			return g
-		}
-	}
-	return opt
+	return globals[i]
 }
+
+var globals = []string{"--output", "--query", "--subscription", "--verbose"}
 
 func checkValue(name, opt, last string, values []string, o *options) *Problem {
 	switch opt {
@@ -304,10 +302,12 @@ func clip(s string) string {
 	if len(s) > 60 {
 		s = s[:60] + "..."
 	}
-	return strings.Map(func(r rune) rune {
-		if r < ' ' || r > '~' {
-			return '?'
-		}
-		return r
-	}, s)
+	return strings.Map(visible, s)
+}
+
+func visible(r rune) rune {
+	if r < ' ' || r > '~' {
+		return '?'
+	}
+	return r
 }

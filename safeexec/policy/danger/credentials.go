@@ -109,13 +109,18 @@ var credentialPatterns, publicPatterns = compile(credentials), compile(public)
 func compile(list []string) []pattern {
 	out := make([]pattern, len(list))
 	for i, l := range list {
-		rest, anywhere := strings.CutPrefix(l, "**/")
-		out[i].anywhere = anywhere
-		for e := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
-			out[i].elems = append(out[i].elems, newElem(e))
-		}
+		out[i] = newPattern(l)
 	}
 	return out
+}
+
+func newPattern(line string) pattern {
+	rest, anywhere := strings.CutPrefix(line, "**/")
+	p := pattern{anywhere: anywhere}
+	for e := range strings.SplitSeq(strings.TrimPrefix(rest, "/"), "/") {
+		p.elems = append(p.elems, newElem(e))
+	}
+	return p
 }
 
 // credentialFile reports a path that is a credential store, however spelled,

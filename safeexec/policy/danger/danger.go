@@ -86,14 +86,18 @@ func (s *search) leave() { s.depth-- }
 
 func (s *search) text(text string) {
 	defer s.leave()
-	if !s.enter(len(text) / 256) {
+	if s.enter(len(text) / 256) {
+		s.parse(text)
+	}
+}
+
+func (s *search) parse(text string) {
+	f := shellwords.Tree(text)
+	if f == nil {
+		s.tokens(text)
 		return
 	}
-	if f := shellwords.Tree(text); f != nil {
-		s.tree(f)
-		return
-	}
-	s.tokens(text)
+	s.tree(f)
 }
 
 // argv looks at one command and at whatever it would start.
@@ -177,16 +181,15 @@ func (s *search) tokenLine(line string) {
 
 // interesting reports names at which a search goes on.
 func interesting(name string) bool {
-	if programs[name] != nil || readers[name] || shells[name] || interpreters[name] || isGlob(name) {
-		return true
-	}
-	switch name {
-	case "fd", "fdfind", "alias", "trap":
+	if programs[name] != nil || readers[name] || shells[name] || interpreters[name] || builtins[name] || isGlob(name) {
 		return true
 	}
 	_, wraps := wrappers[name]
 	return wraps || strings.HasPrefix(name, "mkfs") || strings.HasPrefix(name, "newfs") || strings.HasPrefix(name, "python")
 }
+
+// builtins are followed by code of their own.
+var builtins = map[string]bool{"fd": true, "fdfind": true, "alias": true, "trap": true}
 
 // unquote drops quotes and turns operators into line ends, in one pass.
 func unquote(text string) string {

@@ -49,11 +49,9 @@ func always(why string) check { return func([]string) string { return why } }
 // word reports why when one of the words is an argument.
 func word(why string, words ...string) check {
 	return func(argv []string) string {
-		line := strings.Join(argv[1:], " ")
-		for _, w := range words {
-			if strings.Contains(w, " ") && strings.Contains(line, w) || index(argv[1:], w) >= 0 {
-				return why
-			}
+		line := " " + strings.Join(argv[1:], " ") + " "
+		if _, ok := firstOf(words, func(w string) bool { return strings.Contains(line, " "+w+" ") }); ok {
+			return why
 		}
 		return ""
 	}
@@ -126,12 +124,11 @@ func removes(argv []string) string {
 }
 
 func shreds(argv []string) string {
-	for _, o := range operands(argv) {
-		if device(o) || systemDir(o) || isVital(o) {
-			return "overwriting of " + clean(o)
-		}
+	o, ok := firstOf(operands(argv), func(o string) bool { return device(o) || systemDir(o) || isVital(o) })
+	if !ok {
+		return ""
 	}
-	return ""
+	return "overwriting of " + clean(o)
 }
 
 func mirrors(argv []string) string {
@@ -143,44 +140,39 @@ func mirrors(argv []string) string {
 }
 
 func hasPrefix(argv []string, p string) bool {
-	for _, a := range argv {
-		if strings.HasPrefix(a, p) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(argv, func(a string) bool { return strings.HasPrefix(a, p) })
 }
 
 func moves(argv []string) string {
 	ops := operands(argv)
-	for i, o := range ops {
-		if i < len(ops)-1 && systemDir(o) {
-			return "a system or home directory moved away: " + clean(o)
-		}
+	if o, ok := firstOf(ops[:max(len(ops)-1, 0)], systemDir); ok {
+		return "a system or home directory moved away: " + clean(o)
 	}
 	return writesLast(argv)
 }
 
 func recursive(argv []string) string {
-	if !bundled(argv, "R", "--recursive") {
+	o, ok := firstOf(operands(argv), systemDir)
+	if !ok || !bundled(argv, "R", "--recursive") {
 		return ""
 	}
-	for _, o := range operands(argv) {
-		if systemDir(o) {
-			return "permissions of a system or home directory changed throughout: " + clean(o)
-		}
+	return "permissions of a system or home directory changed throughout: " + clean(o)
+}
+
+// firstOf returns the first operand of which is holds.
+func firstOf(operands []string, is func(string) bool) (string, bool) {
+	i := slices.IndexFunc(operands, is)
+	if i < 0 {
+		return "", false
 	}
-	return ""
+	return operands[i], true
 }
 
 func copies(argv []string) string {
 	for _, a := range argv[1:] {
-		for _, k := range []string{"of=", "ofs=", "output="} {
-			if strings.HasPrefix(a, k) {
-				if why := writesTo(a[len(k):]); why != "" {
-					return why
-				}
-			}
+		key, file, _ := strings.Cut(a, "=")
+		if why := writesTo(file); why != "" && (key == "of" || key == "ofs" || key == "output") {
+			return why
 		}
 	}
 	return ""
@@ -196,15 +188,11 @@ func writes(argv []string) string {
 }
 
 func writesLast(argv []string) string {
-	for i, a := range argv {
-		if strings.HasPrefix(a, "--target-directory=") || (a == "-t" && i+1 < len(argv)) {
-			return ""
-		}
+	ops := operands(argv)
+	if len(ops) < 2 || hasPrefix(argv, "--target-directory=") || index(argv, "-t") > 0 {
+		return ""
 	}
-	if ops := operands(argv); len(ops) > 1 {
-		return writesTo(ops[len(ops)-1])
-	}
-	return ""
+	return writesTo(ops[len(ops)-1])
 }
 
 func writesFile(argv []string) string {
@@ -304,14 +292,10 @@ func manager(argv []string) string {
 }
 
 func ipmi(argv []string) string {
-	for i, a := range argv {
-		if (a == "power" || a == "chassis") && i+1 < len(argv) {
-			rest := strings.Join(argv[i+1:], " ")
-			for _, w := range []string{"off", "cycle", "reset", "soft", "diag"} {
-				if strings.Contains(" "+rest+" ", " "+w+" ") {
-					return "the machine powered off or reset"
-				}
-			}
+	line := " " + strings.Join(argv, " ") + " "
+	for _, verb := range []string{" off ", " cycle ", " reset ", " soft ", " diag "} {
+		if strings.Contains(line, " power"+verb) {
+			return "the machine powered off or reset"
 		}
 	}
 	return ""

@@ -3,6 +3,7 @@ package danger
 import (
 	"encoding/base64"
 	"regexp"
+	"slices"
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
@@ -68,15 +69,13 @@ func (s *search) coproc(c *syntax.CoprocClause) {
 }
 
 func (s *search) assign(a *syntax.Assign) {
-	if a.Name == nil || a.Value == nil {
+	if a.Name == nil || a.Value == nil || len(s.vars) >= 64 {
 		return
 	}
 	if s.vars == nil {
 		s.vars = map[string]string{}
 	}
-	if len(s.vars) < 64 {
-		s.vars[a.Name.Value] = s.word(a.Value)
-	}
+	s.vars[a.Name.Value] = s.word(a.Value)
 }
 
 func (s *search) decl(d *syntax.DeclClause) {
@@ -111,15 +110,7 @@ func (s *search) stmt(st *syntax.Stmt) {
 
 func (s *search) feedsShell(st *syntax.Stmt) bool {
 	c, ok := st.Cmd.(*syntax.CallExpr)
-	if !ok {
-		return false
-	}
-	for _, a := range s.words(c.Args) {
-		if readsText(base(a)) {
-			return true
-		}
-	}
-	return false
+	return ok && slices.ContainsFunc(s.words(c.Args), func(a string) bool { return readsText(base(a)) })
 }
 
 // readsText reports programs that run the text on their standard input.

@@ -118,15 +118,6 @@ func braces(f string) []string {
 }
 
 func isAssignment(w string) bool {
-	i := strings.IndexByte(w, '=')
-	if i <= 0 {
-		return false
-	}
-	for j := 0; j < i; j++ {
-		c := w[j]
-		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (j == 0 || c < '0' || c > '9') {
-			return false
-		}
-	}
-	return true
+	name, _, ok := strings.Cut(w, "=")
+	return ok && name != "" && strings.Trim(name, letters+"_0123456789") == "" && (name[0] < '0' || name[0] > '9')
 }

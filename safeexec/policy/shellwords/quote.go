@@ -57,16 +57,7 @@ func Printable(a string) bool {
 }
 
 func isPlain(a string) bool {
-	for i := 0; i < len(a); i++ {
-		c := a[i]
-		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' {
-			continue
-		}
-		if strings.IndexByte("_@%+=:,./-", c) < 0 {
-			return false
-		}
-	}
-	return true
+	return strings.Trim(a, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_@%+=:,./-") == ""
 }
 
 // isReserved reports words that the shell grammar reads differently in front.

@@ -387,6 +387,7 @@ tool ifconfig
   style words
   safe    interfaces, shown once
   -a -s -v -l -u -d
+  deny up down add del netmask broadcast mtu hw promisc -promisc arp allmulti multicast metric txqueuelen : changes the interface
   args iface?
 
 tool arp

@@ -88,15 +88,8 @@ func kubectlLogs(c *Call) *Problem {
 	if len(c.Args) == 0 && !c.Has("-l") {
 		return c.problem("args", "kubectl logs: the pod is missing")
 	}
-	for _, a := range c.Args {
-		if !kubeName(a) {
-			return c.problem("args", "kubectl logs %s: that is no pod", Clip(a))
-		}
-	}
 	return nil
 }
-
-var kubeName = match(`^[A-Za-z0-9][A-Za-z0-9./-]{0,252}$`)
 
 // template looks at docker's --format: fields of the network and of the state
 // only, never the whole object and never its configuration, which holds the
@@ -146,7 +139,7 @@ func psForms(c *Call) *Problem {
 		case psBundle(a):
 		case psValue(a):
 			i++
-			if i >= len(args) || !psList(args[i]) || len(args[i]) > 0 && args[i][0] == '-' && a != "--sort" {
+			if i >= len(args) || !psList(args[i]) || strings.Contains(strings.ToLower(args[i]), "env") || len(args[i]) > 0 && args[i][0] == '-' && a != "--sort" {
 				return c.problem("value", "ps %s: give a list of names", a)
 			}
 		case psLong(a):

@@ -5,11 +5,13 @@ import (
 	"net/netip"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
 
 	"ghostbot/safeexec/policy/metadata"
+	"ghostbot/safeexec/policy/shellwords"
 )
 
 // value is a type of the tables. ok returns "" for a good value, otherwise
@@ -191,14 +193,8 @@ func some(values []string) string {
 // set is a comma-separated list of known values.
 func set(values []string) *value {
 	one := enum(values)
-	return is("some of "+some(values), func(v string) bool {
-		for _, part := range strings.Split(v, ",") {
-			if one.ok(part) != "" {
-				return false
-			}
-		}
-		return true
-	})
+	unknown := func(v string) bool { return one.ok(v) != "" }
+	return is("some of "+some(values), func(v string) bool { return !slices.ContainsFunc(strings.Split(v, ","), unknown) })
 }
 
 var (
@@ -263,17 +259,7 @@ func hostPort(v string) bool {
 	return portShape(v[i+1:]) && hostName(strings.Trim(v[:i], "[]"))
 }
 
-func printable(v string) bool {
-	if len(v) > 2000 {
-		return false
-	}
-	for i := 0; i < len(v); i++ {
-		if v[i] < ' ' || v[i] > '~' {
-			return false
-		}
-	}
-	return true
-}
+func printable(v string) bool { return len(v) <= 2000 && shellwords.Printable(v) }
 
 // transfers are the record types that copy a zone, by name and by number.
 var transfers = regexp.MustCompile(`(?i)^(axfr|ixfr(=.*)?|type0*25[12]|maila|mailb)$`)
@@ -291,18 +277,13 @@ func dnsWord(v string) bool {
 
 // cleanAbs reports a path without climbing, outside the kernel's folders.
 func cleanPath(v string) bool {
-	for _, dir := range []string{"/proc", "/sys", "/dev", "/run/secrets", "/var/run/secrets"} {
-		if v == dir || strings.HasPrefix(v, dir+"/") {
-			return false
-		}
+	if v == "" || !printable(v) || strings.HasPrefix(v, "//") || within(v, kernelFolders) {
+		return false
 	}
-	for part := range strings.SplitSeq(v, "/") {
-		if part == ".." {
-			return false
-		}
-	}
-	return v != "" && v[0] != '-' && v[0] != '~' && printable(v) && !strings.HasPrefix(v, "//")
+	return v[0] != '-' && v[0] != '~' && !strings.Contains("/"+v+"/", "/../")
 }
+
+var kernelFolders = []string{"/proc", "/sys", "/dev", "/run/secrets", "/var/run/secrets"}
 
 // capture accepts files with a capture's suffix and files below the
 // configured folders.
@@ -310,32 +291,32 @@ func (c Config) capture(v string) bool {
 	if !cleanPath(v) {
 		return false
 	}
-	for _, dir := range c.CaptureDirs {
-		if path.IsAbs(dir) && path.Clean(dir) != "/" && strings.HasPrefix(path.Clean(v), path.Clean(dir)+"/") {
-			return true
-		}
+	dir, _ := path.Split(path.Clean(v))
+	if within(path.Clean(dir), c.folders()) {
+		return true
 	}
 	plain := strings.TrimSuffix(strings.TrimSuffix(v, ".gz"), ".zst")
-	switch path.Ext(plain) {
-	case ".pcap", ".pcapng", ".cap", ".ntar", ".dmp":
-		base := path.Base(plain)
-		return base[0] != '.' && !strings.Contains(v, "/.")
-	}
-	return false
+	return captureSuffixes[path.Ext(plain)] && path.Base(plain)[0] != '.' && !strings.Contains(v, "/.")
 }
+
+var captureSuffixes = map[string]bool{".pcap": true, ".pcapng": true, ".cap": true, ".ntar": true, ".dmp": true}
 
 // netDir accepts folders whose names say nothing but the network's shape.
 func (c Config) netDir(v string) bool {
-	if !dirShape(v) || strings.Contains(v, "..") {
-		return false
-	}
-	p := path.Clean(v)
-	for _, dir := range append([]string{"/sys/class/net", "/proc/net", "/proc/sys/net", "/run/netns", "/var/run/netns"}, c.CaptureDirs...) {
-		if path.IsAbs(dir) && path.Clean(dir) != "/" && (p == path.Clean(dir) || strings.HasPrefix(p, path.Clean(dir)+"/")) {
-			return true
+	return dirShape(v) && !strings.Contains(v, "..") && (within(path.Clean(v), netFolders) || within(path.Clean(v), c.folders()))
+}
+
+var netFolders = []string{"/sys/class/net", "/proc/net", "/proc/sys/net", "/run/netns", "/var/run/netns"}
+
+// folders are the configured ones that are absolute and not the whole disk.
+func (c Config) folders() []string {
+	var out []string
+	for _, d := range c.CaptureDirs {
+		if d = path.Clean(d); path.IsAbs(d) && d != "/" {
+			out = append(out, d)
 		}
 	}
-	return false
+	return out
 }
 
 var dirShape = match(`^/[A-Za-z0-9_./:@ -]{1,300}$`)
@@ -344,27 +325,22 @@ func certFile(v string) bool {
 	if !cleanPath(v) || strings.Contains(v, ":") || strings.Contains(v, "/.") || strings.Contains(v, "private") || strings.Contains(v, "key") {
 		return false
 	}
-	switch path.Ext(v) {
-	case ".pem", ".crt", ".cer", ".der", ".cert":
-		return true
-	}
-	return false
+	return certSuffixes[path.Ext(v)]
 }
+
+var certSuffixes = map[string]bool{".pem": true, ".crt": true, ".cer": true, ".der": true, ".cert": true}
 
 // caFolders are the folders where distributions keep public certificates.
 var caFolders = []string{"/etc/ssl/certs", "/etc/pki/tls/certs", "/etc/pki/ca-trust", "/usr/share/ca-certificates",
 	"/usr/local/share/ca-certificates", "/etc/ca-certificates", "/etc/ssl/cert.pem", "/usr/share/pki"}
 
 func caStore(v string) bool {
-	if !cleanPath(v) || strings.Contains(v, "private") {
-		return false
-	}
-	for _, f := range caFolders {
-		if v == f || strings.HasPrefix(v, f+"/") {
-			return true
-		}
-	}
-	return false
+	return cleanPath(v) && !strings.Contains(v, "private") && within(v, caFolders)
+}
+
+// within reports a path that is one of some folders or below one.
+func within(p string, folders []string) bool {
+	return slices.ContainsFunc(folders, func(f string) bool { return p == f || strings.HasPrefix(p, f+"/") })
 }
 
 // filterText is a capture or display filter: text for a compiler of its own.

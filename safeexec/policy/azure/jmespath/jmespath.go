@@ -8,10 +8,7 @@
 // bounded, so that no expression costs more than its length.
 package jmespath
 
-import (
-	"fmt"
-	"strings"
-)
+import "fmt"
 
 // maxDepth bounds nested expressions.
 const maxDepth = 64
@@ -140,22 +137,6 @@ func (n *node) picks() bool {
 		return true
 	case chain:
 		return n.kids[0].picks() && n.kids[1].picks()
-	}
-	return false
-}
-
-// Prints reports whether a field whose name contains one of words may be
-// printed, or whether that cannot be told.
-func (e *Expr) Prints(words ...string) bool {
-	if e.Whole {
-		return true
-	}
-	for _, o := range e.Outputs {
-		for _, w := range words {
-			if strings.Contains(strings.ToLower(o), w) {
-				return true
-			}
-		}
 	}
 	return false
 }
