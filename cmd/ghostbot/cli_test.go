@@ -267,16 +267,16 @@ func TestAnswersAreNotHeldBack(t *testing.T) {
 func TestReadErrorEndsAFilter(t *testing.T) {
 	for _, args := range [][]string{{"classify", "--jsonl"}, {"redact", "--jsonl"}, {"redact"}} {
 		var stderr bytes.Buffer
-		c := &cli{in: io.MultiReader(strings.NewReader("{}\n"), broken{}), out: io.Discard, err: &stderr}
+		c := &cli{in: io.MultiReader(strings.NewReader("{}\n"), goneReader{}), out: io.Discard, err: &stderr}
 		if code := run(context.Background(), c, args); code == exitOK || !strings.Contains(stderr.String(), "input is gone") {
 			t.Errorf("%q: code %d, %q", args, code, &stderr)
 		}
 	}
 }
 
-type broken struct{}
+type goneReader struct{}
 
-func (broken) Read([]byte) (int, error) { return 0, errors.New("input is gone") }
+func (goneReader) Read([]byte) (int, error) { return 0, errors.New("input is gone") }
 
 // Whatever a line is, the filters answer with valid JSON under the same id, or
 // stop with a usage error.
