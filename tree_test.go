@@ -70,7 +70,7 @@ var (
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
 	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
-	"github.com/jmespath/go-jmespath", "golang.org/x/sys", "golang.org/x/term", "mvdan.cc/sh/v3",
+	"golang.org/x/sys", "mvdan.cc/sh/v3",
 }
 
 const (
@@ -79,7 +79,7 @@ const (
 	medianFunc = 10
 	maxPackage = 2000
 	minDoc     = 0.9
-	minTests   = 0.6
+	minTests   = 0.9
 	minFuzz    = 6
 	badErrors  = 0.05
 )

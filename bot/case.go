@@ -334,10 +334,16 @@ func (h *holder) lookForStop(ctx context.Context) {
 // the journal that cannot be written.
 func (h *holder) tell(ctx context.Context, why error) {
 	m, err := loadMessages(ctx, h.d.o.DB, h.sid)
-	if err != nil || m.Place.Thread == "" || !h.d.firstRest(h.sid) {
+	if err != nil || !h.d.firstRest(h.sid) {
 		return
 	}
+	if m.Place == (Place{}) {
+		m.Place = h.info.Opening.Place // no thread yet: say it in the channel
+	}
 	text := "This case rests and nothing runs: " + h.d.o.Redact(why.Error()) + ". It continues by itself when that is mended."
+	if errors.Is(why, store.ErrBroken) {
+		text = "This case rests and nothing runs: its journal or state could not be written (" + h.d.o.Redact(why.Error()) + "). It continues when that is mended and the bot is started again."
+	}
 	tctx, done := context.WithTimeout(ctx, 5*time.Second)
 	defer done()
 	if _, err := h.d.o.Front.Post(tctx, m.Place, show.Message{Key: "rest", SessionID: h.sid, Kind: show.KindLog, Text: text, Log: &show.LogView{What: "rests", Body: text}}); err != nil {

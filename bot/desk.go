@@ -304,8 +304,14 @@ func (d *Desk) firstRest(sid string) bool {
 	return first
 }
 
+// forever is longer than any process lives.
+const forever = 100 * 365 * 24 * time.Hour
+
 // backoff is how long a case rests after its holder ended with err.
 func (d *Desk) backoff(err error) time.Duration {
+	if errors.Is(err, store.ErrBroken) {
+		return forever // a write failed half way: this process has no right to the case any more
+	}
 	if errors.Is(err, store.ErrHeld) {
 		return d.o.Lease / 4
 	}

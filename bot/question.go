@@ -137,10 +137,8 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string) (Reply
 		if q.Answer != nil {
 			return refuse("Already answered by %s.", Mention(q.Answer.By)), nil
 		}
-		if q.Question.Who == "approvers" {
-			if why, ok := d.o.Access.May(ctx, d.o.Front, by, team, ""); !ok {
-				return refuse("%s", why), nil
-			}
+		if why := d.mayAnswer(ctx, q.Question, by, team); why != "" {
+			return refuse("%s", why), nil
 		}
 		label, ok := optionLabel(q.Question, key)
 		if !ok {
@@ -151,6 +149,26 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string) (Reply
 			return Reply{OK: err == nil, State: label}, err
 		}
 	}
+}
+
+// mayAnswer says why a person may not answer; "" lets them. "anyone" means every
+// full member of the workspace.
+func (d *Desk) mayAnswer(ctx context.Context, q agent.Question, by, team string) string {
+	if q.Who != "anyone" {
+		why, ok := d.o.Access.May(ctx, d.o.Front, by, team, "")
+		if ok {
+			return ""
+		}
+		return why
+	}
+	p, err := d.o.Front.Person(ctx, by, team)
+	switch {
+	case err != nil:
+		return "Who you are could not be checked, so nothing was answered. Try again."
+	case !p.Active || !p.Human || !p.Member:
+		return "You may not answer here: " + p.Explain + "."
+	}
+	return ""
 }
 
 func optionLabel(q agent.Question, key string) (string, bool) {

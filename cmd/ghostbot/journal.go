@@ -54,14 +54,25 @@ type journal struct{ j *audit.Journal }
 
 // Append implements the one-method journal of safeexec, agent and bot.
 func (j journal) Append(ctx context.Context, kind string, body any) (uint64, string, error) {
-	return j.j.Append(context.WithoutCancel(ctx), kind, body)
+	n, hash, err := j.j.Append(context.WithoutCancel(ctx), kind, body)
+	return n, hash, unsure(err)
+}
+
+// unsure marks an append after which nobody knows what is on disk: it ends this
+// process's right to the case.
+func unsure(err error) error {
+	if err == nil || errors.Is(err, audit.ErrRefused) {
+		return err
+	}
+	return fmt.Errorf("%w: %w", store.ErrBroken, err)
 }
 
 // AppendVia implements [bot.Journal].
 func (j journal) AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (uint64, string, error) {
-	return j.j.AppendVia(context.WithoutCancel(ctx), kind, body, func(ctx context.Context, l audit.Line) error {
+	n, hash, err := j.j.AppendVia(context.WithoutCancel(ctx), kind, body, func(ctx context.Context, l audit.Line) error {
 		return refused(via(ctx, storeLine(l)))
 	})
+	return n, hash, unsure(err)
 }
 
 // caseLog adapts audit.Log to bot and agent, adding to each entry the case's head
