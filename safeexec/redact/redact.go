@@ -52,10 +52,15 @@ var ErrInternal = errors.New("redact: internal failure, text withheld")
 // Withheld stands for the text in a Result of Redact after a failure.
 const Withheld = "[output withheld: redaction failed]"
 
-// maxRounds bounds the search for a text that does not change any more. The
-// second round of a masked text is what makes redaction idempotent; a text that
-// still changes after so many was made to.
-const maxRounds = 6
+// Rounds of the search for a text that does not change any more. The second
+// one of a masked text finds nothing, which is what makes redaction idempotent.
+// A text that still changes was made to: then whole lines are masked, then the
+// rest, so that it comes to an end.
+const (
+	lineRound = 3
+	restRound = 5
+	maxRounds = 40
+)
 
 // Clean makes text out of bytes that a program printed: broken UTF-8 becomes
 // U+FFFD; terminal escape sequences and control characters are removed, except
@@ -111,8 +116,8 @@ func (r *Redactor) RedactFor(text, command string) (res Result, err error) {
 	h := hintFor(command)
 	until := time.Now().Add(budget(len(text)))
 	var cats [scan.NumCategories]bool
-	for range maxRounds {
-		spans := r.find(text, h, until)
+	for round := range maxRounds {
+		spans := coarse(text, r.find(text, h, until), round)
 		if len(spans) == 0 {
 			res.Text, res.Categories = text, scan.Names(cats)
 			return res, nil
@@ -124,6 +129,27 @@ func (r *Redactor) RedactFor(text, command string) (res Result, err error) {
 		text = replace(text, spans)
 	}
 	return Result{}, fmt.Errorf("%w: text keeps changing", ErrInternal)
+}
+
+// coarse widens spans as the round wants.
+func coarse(text string, spans []scan.Span, round int) []scan.Span {
+	switch {
+	case round < lineRound || len(spans) == 0:
+		return spans
+	case round >= restRound:
+		spans[0].End = len(text)
+		return spans[:1]
+	}
+	for i := range spans {
+		s := &spans[i]
+		s.Start = strings.LastIndexByte(text[:s.Start], '\n') + 1
+		if n := strings.IndexByte(text[s.End:], '\n'); n >= 0 {
+			s.End += n
+		} else {
+			s.End = len(text)
+		}
+	}
+	return merge(text, spans)
 }
 
 // Contains says whether text holds a credential. It also says so when it could

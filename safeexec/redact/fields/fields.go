@@ -20,7 +20,7 @@ type Fields struct {
 	*scan.Text
 	Printed bool // a command printed the text that prints a secret by design
 
-	labelDone, tableDone, columnsDone, keyDone int
+	labelDone, valueDone, tableDone, columnsDone, keyDone int
 
 	name      pendingName
 	secretObj int   // behind what makes a secret of the object around it; 0 is none
@@ -190,6 +190,9 @@ func (s *Fields) value(l scan.Label, i, minimum int) bool {
 	}
 	head := s.Head(v)
 	if len(head) < max(minimum, 1) || s.Harmless(l, v, head) || l.Weak && !convincing(l, head) {
+		if head != "" && head[0] == '/' { // the parts of a path are no labels
+			s.labelDone = max(s.labelDone, v.End)
+		}
 		return false
 	}
 	end := s.Extend(v)
@@ -201,6 +204,7 @@ func (s *Fields) value(l scan.Label, i, minimum int) bool {
 			s.Mask(w.Start, end, l.Cat)
 		}
 	}
+	s.valueDone = max(s.valueDone, end)
 	s.labelDone = max(s.labelDone, end)
 	return true
 }

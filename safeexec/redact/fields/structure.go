@@ -90,7 +90,7 @@ func (s *Fields) backQuotes(i int) int {
 // ValueField handles the label "value" itself: the value of a pending name, of
 // an object that is a secret, or of whatever a secret command printed.
 func (s *Fields) ValueField(a, b int) {
-	if !s.Bounded(a, b) {
+	if a < s.valueDone || !s.Bounded(a, b) {
 		return
 	}
 	i := s.Blanks(s.Closers(b))

@@ -322,6 +322,9 @@ func (s *Phrases) deviceSecret(p string, i int, c scan.Category) int {
 	}
 	if len(head) < 3 || s.Harmless(scan.Label{}, v, head) || shape.Fold(head, scan.ConfigWords) || p == "%" && !shape.Secret(head) ||
 		p == "+" && shape.Ordinary(head) && !s.Alone(v.End) {
+		if len(head) > 0 && head[0] == '/' {
+			s.phraseDone = v.End
+		}
 		return -1
 	}
 	end := s.Extend(v)

@@ -61,7 +61,7 @@ func (s *Text) Separator(i int) int {
 // GuardLen is how much of a value is looked at before it is accepted. What
 // follows is measured only after that, so that a refusal is cheap however long
 // the value is.
-const GuardLen = 96
+const GuardLen = 64
 
 // A Value is what stands after a label: t[start:end], with the text going on
 // at after.
