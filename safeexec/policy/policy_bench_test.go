@@ -21,6 +21,8 @@ var ordinary = []string{
 	"ss -tan state established | wc -l",
 }
 
+// Baseline, one core of an AMD EPYC shared with other work: 6.7 us a command
+// (150,000 a second), 31 allocations; the bar is 20 us.
 func BenchmarkClassifyOrdinary(b *testing.B) {
 	p := New(Options{})
 	b.ReportAllocs()
@@ -29,6 +31,7 @@ func BenchmarkClassifyOrdinary(b *testing.B) {
 	}
 }
 
+// Baseline: 2 to 33 ms for a megabyte of any of these; the bar is 50 ms.
 func BenchmarkClassifyMegabyte(b *testing.B) {
 	p := New(Options{})
 	for name, unit := range map[string]string{
@@ -46,6 +49,7 @@ func BenchmarkClassifyMegabyte(b *testing.B) {
 	}
 }
 
+// The longest texts that are still parsed. Baseline: 0.3 to 21 ms.
 func BenchmarkClassifyLongest(b *testing.B) {
 	p := New(Options{})
 	for name, unit := range map[string]string{
@@ -62,6 +66,7 @@ func BenchmarkClassifyLongest(b *testing.B) {
 	}
 }
 
+// Baseline: 5 ms; a program makes one policy at its start.
 func BenchmarkNew(b *testing.B) {
 	for b.Loop() {
 		New(Options{})

@@ -64,6 +64,7 @@ type search struct {
 	budget int
 	flat   bool              // the text does not parse: it is split once, not again at every wrapper
 	vars   map[string]string // literal assignments seen so far in the text
+	funcs  map[string]bool   // functions that the text declares
 }
 
 func (s *search) report(why string) {

@@ -171,6 +171,8 @@ func TestText(t *testing.T) {
 		":(){ :|:& };:", ":(){:|:&};:", "b(){ b|b& };b", "b() { b & b & }; b", "function b { b|b; }; b", "while true; do x & done", "while :; do x & done", "until false; do x & done",
 		"perl -e 'fork while fork'", "python -c 'import os\nwhile 1: os.fork()'", "python3 -c 'import os; os.system(\"reboot\")'", "perl -e 'exec \"reboot\"'", "ruby -e 'system(\"rm -rf /\")'",
 		"python3 -c 'import subprocess; subprocess.run([\"rm\",\"-rf\",\"/\"])'", "awk 'BEGIN{system(\"reboot\")}'", "vim -c ':!reboot'", "alias x='reboot'", "node -e 'require(\"child_process\").execSync(\"reboot\")'",
+		"base64 -d <<< cmVib290 | sh", "eval $(echo cmVib290 | base64 -d)", "cat <<< reboot | sh", ". /dev/stdin <<< reboot", "python3 <<EOF\nimport os; os.system('reboot')\nEOF", "a=(rm -rf /); \"${a[@]}\"",
+		"f() { \"$@\"; }; f reboot", "for d in /etc /usr; do rm -rf $d; done", "python3 -c 'import shutil; shutil.rmtree(\"/\")'", "ruby -rfileutils -e 'FileUtils.rm_rf(\"/etc\")'", "perl -e 'use File::Path; remove_tree(\"/home\")'",
 		"rm -rf / '", "reboot \"", "ping 'x\nreboot", "x $(reboot", "echo ' ; rm -rf /", "re\x00boot", "reboot\x00", "\u200breboot", "x\u2028reboot", "export A=$(reboot)", "local x=`reboot`",
 		strings.Repeat("sudo ", 40) + "ls", `sh -c 'sh -c "sh -c reboot"'`, strings.Repeat("x ", 20000) + "; reboot", strings.Repeat("(", 300) + "reboot",
 	} {
@@ -179,7 +181,7 @@ func TestText(t *testing.T) {
 		}
 	}
 	for _, c := range []string{"", " ", "'", ";", "ls", "()x", "a | >x", "while; do x; done", "coproc", "echo 'reboot", "f() { g | g & }; f", "while true; do x; done", "while read x; do y & done", "a=reboot; echo $a", "echo $(echo reboot)", "# reboot", "ls # reboot",
-		"echo x > /tmp/reboot", "echo '> /dev/sda'", "cat <<EOF\nreboot\nEOF", "echo reboot | wc", "echo reboot | tee x", "case reboot in x) ;; esac", "for reboot in 1; do ls; done", "reboot() { ls; }", "A=reboot ls",
+		"echo x > /tmp/reboot", "echo '> /dev/sda'", "cat <<EOF\nreboot\nEOF", "echo reboot | wc", "echo reboot | tee x", "case reboot in x) ;; esac", "for reboot in 1; do ls; done", "reboot() { ls; }", "f() { ls; }; f x", "for x in reboot; do echo $x; done", "python3 -c 'import shutil; shutil.rmtree(\"/tmp/x\")'", "a=(reboot); echo ${a[0]}", "cat <<< reboot", "base64 -d <<< cmVib290", "A=reboot ls",
 		"az vm list --query \"[?name=='reboot']\"", "ping -c 1 'reboot", "python3 -c 'print(\"reboot\")'", "awk '!/reboot/'", "vim reboot!", strings.Repeat("x ", 20000), strings.Repeat("(", 300)} {
 		if why := Text(c); why != "" {
 			t.Errorf("Text(%.60q) = %q", c, why)

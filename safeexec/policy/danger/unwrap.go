@@ -185,6 +185,7 @@ func (s *search) program(name string, argv []string) {
 		if strings.Contains(a, "fork while fork") || strings.Contains(a, "fork()") && strings.Contains(a, "while") {
 			s.report("a fork bomb")
 		}
+		s.erases(a)
 		if editors[name] {
 			if _, cmd, ok := strings.Cut(a, "!"); ok {
 				s.text(cmd)
@@ -196,6 +197,19 @@ func (s *search) program(name string, argv []string) {
 		for _, q := range quotedStrings(a) {
 			s.text(q)
 		}
+	}
+}
+
+// erasers delete whole trees in program text.
+var erasers = []string{"rmtree", "rm_rf", "rm_r", "rmSync", "rmdirSync", "remove_tree", "removeAll", "Remove-Item", "unlink"}
+
+// erases reports program text that deletes a system directory by itself.
+func (s *search) erases(code string) {
+	if !containsAny(code, erasers) {
+		return
+	}
+	if dir, ok := firstOf(quotedStrings(code), systemDir); ok {
+		s.report("a system or home directory deleted: " + clean(dir))
 	}
 }
 

@@ -26,12 +26,12 @@ func (s *search) tree(f *syntax.File) {
 			s.call(x)
 		case *syntax.DeclClause:
 			s.decl(x)
+		case *syntax.ForClause:
+			s.loop(x)
 		case *syntax.CoprocClause:
 			s.coproc(x)
 		case *syntax.FuncDecl:
-			if forks(x) {
-				s.report("a fork bomb")
-			}
+			s.function(x)
 		case *syntax.WhileClause:
 			if endless(x) {
 				s.report("a fork bomb")
@@ -49,7 +49,11 @@ func (s *search) call(c *syntax.CallExpr) {
 	for _, a := range c.Assigns {
 		s.assign(a)
 	}
-	s.argv(s.words(c.Args))
+	argv := s.words(c.Args)
+	s.argv(argv)
+	if len(argv) > 1 && s.funcs[argv[0]] {
+		s.argv(argv[1:]) // a function may run its arguments
+	}
 }
 
 // coproc gives arguments of the form name=value back to a command from which
@@ -69,13 +73,48 @@ func (s *search) coproc(c *syntax.CoprocClause) {
 }
 
 func (s *search) assign(a *syntax.Assign) {
-	if a.Name == nil || a.Value == nil || len(s.vars) >= 64 {
+	if a.Name == nil || a.Value == nil && a.Array == nil || len(s.vars) >= 64 {
 		return
 	}
 	if s.vars == nil {
 		s.vars = map[string]string{}
 	}
-	s.vars[a.Name.Value] = s.word(a.Value)
+	s.vars[a.Name.Value] = s.value(a)
+}
+
+func (s *search) value(a *syntax.Assign) string {
+	if a.Array == nil {
+		return s.word(a.Value)
+	}
+	var items []string
+	for _, e := range a.Array.Elems {
+		items = append(items, s.word(e.Value))
+	}
+	return strings.Join(items, " ")
+}
+
+// loop gives the variable of a loop all its values at once.
+func (s *search) loop(f *syntax.ForClause) {
+	it, ok := f.Loop.(*syntax.WordIter)
+	if !ok || it.Name == nil || len(s.vars) >= 64 {
+		return
+	}
+	if s.vars == nil {
+		s.vars = map[string]string{}
+	}
+	s.vars[it.Name.Value] = strings.Join(s.words(it.Items), " ")
+}
+
+func (s *search) function(f *syntax.FuncDecl) {
+	if forks(f) {
+		s.report("a fork bomb")
+	}
+	if f.Name != nil && len(s.funcs) < 64 {
+		if s.funcs == nil {
+			s.funcs = map[string]bool{}
+		}
+		s.funcs[f.Name.Value] = true
+	}
 }
 
 func (s *search) decl(d *syntax.DeclClause) {
@@ -94,16 +133,27 @@ func (s *search) stmt(st *syntax.Stmt) {
 				s.report("a credential store read: " + s.word(r.Word))
 			}
 		case syntax.Hdoc, syntax.DashHdoc:
-			if r.Hdoc != nil && s.feedsShell(st) {
-				s.text(s.word(r.Hdoc))
-			}
+			s.feed(st, r.Hdoc)
 		case syntax.WordHdoc:
-			if s.feedsShell(st) {
-				s.text(s.word(r.Word))
-			}
+			s.feed(st, r.Word)
 		case syntax.DplIn, syntax.DplOut:
 		default:
 			s.report(writesTo(s.word(r.Word)))
+		}
+	}
+}
+
+// feed looks at text that a statement gets on its standard input.
+func (s *search) feed(st *syntax.Stmt, w *syntax.Word) {
+	if w == nil {
+		return
+	}
+	if s.feedsShell(st) {
+		s.text(s.word(w))
+	}
+	if c, ok := st.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 {
+		if name := base(s.word(c.Args[0])); interpreters[name] {
+			s.program(name, []string{name, s.word(w)})
 		}
 	}
 }
@@ -115,7 +165,7 @@ func (s *search) feedsShell(st *syntax.Stmt) bool {
 
 // readsText reports programs that run the text on their standard input.
 func readsText(name string) bool {
-	return shells[name] || name == "at" || name == "batch" || name == "ssh" || name == "source"
+	return shells[name] || name == "at" || name == "batch" || name == "ssh" || name == "source" || name == "."
 }
 
 // pipe looks at text that is printed into a shell, and at arguments printed
@@ -148,16 +198,31 @@ func (s *search) printed(st *syntax.Stmt) (string, bool) {
 			said := strings.Join(skipFlags(argv[1:]), " ")
 			return shellwords.DecodeANSI(said), true
 		}
+		if len(argv) > 0 && len(st.Redirs) == 1 && st.Redirs[0].Op == syntax.WordHdoc {
+			return filtered(argv, s.word(st.Redirs[0].Word))
+		}
 	case *syntax.BinaryCmd:
 		said, ok := s.printed(c.X)
 		y, isCall := c.Y.Cmd.(*syntax.CallExpr)
 		if !ok || !isCall || c.Op != syntax.Pipe {
 			return "", false
 		}
-		if argv := s.words(y.Args); len(argv) > 0 && base(argv[0]) == "base64" {
-			out, err := base64.StdEncoding.DecodeString(strings.TrimSpace(said))
-			return string(out), err == nil
-		}
+		return filtered(s.words(y.Args), said)
+	}
+	return "", false
+}
+
+// filtered is what cat and base64 -d make of a text.
+func filtered(argv []string, said string) (string, bool) {
+	if len(argv) == 0 {
+		return "", false
+	}
+	switch base(argv[0]) {
+	case "cat", "tee":
+		return said, true
+	case "base64":
+		out, err := base64.StdEncoding.DecodeString(strings.TrimSpace(said))
+		return string(out), err == nil
 	}
 	return "", false
 }

@@ -27,9 +27,11 @@ func (s *search) words(ws []*syntax.Word) []string {
 
 func quotedWord(w *syntax.Word) bool {
 	for _, p := range w.Parts {
-		switch p.(type) {
-		case *syntax.SglQuoted, *syntax.DblQuoted:
+		switch x := p.(type) {
+		case *syntax.SglQuoted:
 			return true
+		case *syntax.DblQuoted:
+			return !list(x)
 		case *syntax.Lit:
 		default:
 			return false
@@ -37,6 +39,15 @@ func quotedWord(w *syntax.Word) bool {
 	}
 	// Backslashed blanks belong to the word.
 	return strings.ContainsAny(w.Lit(), "\\")
+}
+
+// list reports "$@" and "${a[@]}", which stay several words in quotes.
+func list(q *syntax.DblQuoted) bool {
+	if len(q.Parts) != 1 {
+		return false
+	}
+	p, ok := q.Parts[0].(*syntax.ParamExp)
+	return ok && (p.Index != nil || p.Param != nil && p.Param.Value == "@")
 }
 
 func (s *search) word(w *syntax.Word) string {
