@@ -518,6 +518,7 @@ tool (self)
     --filter            filter
     no --semantic-dir --report-dir --plots : writes files
     no --ai : sends the findings to a model
+    need --json : may write a report; add --json
     args capture+
   sub classify
     args text+

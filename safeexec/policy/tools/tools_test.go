@@ -298,7 +298,7 @@ func TestKnown(t *testing.T) {
 func TestSelf(t *testing.T) {
 	tb := builtin(t, Config{Self: "/opt/ghostbot/ghostbot"})
 	for cmd, safe := range map[string]bool{
-		"/opt/ghostbot/ghostbot pcap a.pcap --json": true, "/opt/ghostbot/ghostbot pcap a.pcap --compare b.pcap --mode endpoints": true,
+		"/opt/ghostbot/ghostbot pcap a.pcap --json": true, "/opt/ghostbot/ghostbot pcap --json a.pcap --compare b.pcap --mode endpoints": true, "/opt/ghostbot/ghostbot pcap a.pcap": false,
 		"/opt/ghostbot/ghostbot classify rm": true, "/opt/ghostbot/ghostbot version --json": true,
 		"/opt/ghostbot/ghostbot": false, "/opt/ghostbot/ghostbot serve": false, "/opt/ghostbot/ghostbot pcap": false, "/opt/ghostbot/ghostbot pcap /etc/shadow": false,
 		"/opt/ghostbot/ghostbot pcap a.pcap --report-dir /tmp": false, "/opt/ghostbot/ghostbot agent apply": false, "/opt/ghostbot/ghostbot pcap a.pcap --ai": false,
