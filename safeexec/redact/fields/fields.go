@@ -22,6 +22,7 @@ type Fields struct {
 
 	labelDone, valueDone, tableDone, columnsDone, keyDone int
 
+	lastValue int // behind the last field called "value"; 0 is none
 	name      pendingName
 	secretObj int   // behind what makes a secret of the object around it; 0 is none
 	kinds     []int // where a document says that it is a Kubernetes Secret

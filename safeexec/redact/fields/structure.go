@@ -93,6 +93,7 @@ func (s *Fields) ValueField(a, b int) {
 	if a < s.valueDone || !s.Bounded(a, b) {
 		return
 	}
+	s.lastValue = b
 	i := s.Blanks(s.Closers(b))
 	n := s.Separator(i)
 	if n == 0 && s.name.on && s.Peek(b, 1) == ">" && a-s.name.l.End < near && a > 0 && s.T[a-1] == '<' {
@@ -141,6 +142,9 @@ func (s *Fields) sameObject(a, b int) bool {
 // same object.
 func (s *Fields) valueBefore(l scan.Label) {
 	from := max(0, l.Start-near)
+	if s.lastValue <= from {
+		return
+	}
 	i := strings.LastIndexAny(s.T[from:l.Start], "{}")
 	if i < 0 {
 		return
