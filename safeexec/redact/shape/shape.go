@@ -214,7 +214,13 @@ func Named(v string) bool {
 		return k.Hex != len(v) || len(v) < 16
 	}
 	i := 0
-	for i < len(v) && Letter(v[i]) {
+	for i < len(v) && Digit(v[i]) {
+		i++
+	}
+	if i > 0 && len(v)-i <= 5 && k.Digit == i && k.Other == 0 { // a number and its unit
+		return true
+	}
+	for i = 0; i < len(v) && Letter(v[i]); {
 		i++
 	}
 	if rest := Count(v[i:]); len(v) < 24 && Fold(v[:i], algorithms) && (rest.Upper == 0 || rest.Lower == 0) && rest.Upper+rest.Lower <= 3+6*rest.Other {

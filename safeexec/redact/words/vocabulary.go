@@ -77,7 +77,7 @@ func wordTable() map[string]Class {
 			"mapping map kind set sets setting settings config configuration options option supported only less protected controller " +
 			"generator handler helper callback plugin module role roles groups owner verified verify check checks checker mismatch " +
 			"invalid valid bytes list lists prefix cert certificate spec template rotated lookup flow ops usages mgr " +
-			"suite suites form forms screen table present optional object objects"},
+			"suite suites form forms screen table present optional flags flag object objects"},
 		{Neutral, "value val data string str text txt hex base64 b64 plain plaintext cleartext hash hashed base raw old " +
 			"new current previous prev confirm confirmation again prod production dev test staging stage default secure enc ro rw main"},
 	} {
