@@ -125,8 +125,13 @@ func (p *projector) pass(ctx context.Context) (next time.Duration, err error) {
 	if !p.again.IsZero() {
 		next = max(time.Until(p.again), time.Millisecond)
 	}
+	var behind error
 	for _, m := range p.show.Messages() {
 		wait, err := p.write(ctx, m)
+		if err != nil && p.m.Sent[m.Key].Addr != "" && ctx.Err() == nil {
+			behind = fmt.Errorf("message %s: %w", m.Key, err) // an edit that fails keeps no new message back
+			continue
+		}
 		if err != nil {
 			return 0, fmt.Errorf("message %s: %w", m.Key, err)
 		}
@@ -136,6 +141,9 @@ func (p *projector) pass(ctx context.Context) (next time.Duration, err error) {
 		if p.stale() && m.Kind != show.KindRoot {
 			return time.Millisecond, nil // newer entries first decide what is shown
 		}
+	}
+	if behind != nil {
+		return 0, behind
 	}
 	if p.m.LastN != p.n {
 		p.m.LastN = p.n

@@ -214,7 +214,8 @@ func (d *Desk) noteRefusal(ctx context.Context, c Click, p storedProposal, why s
 	body, err := json.Marshal(inboxItem{Kind: show.KindOfRefusal, At: time.Now().UTC(),
 		Refusal: &show.Refusal{By: c.By, What: actionName(c.Action), Why: plain(why), AuditID: p.Proposal.AuditID}})
 	if err == nil {
-		err = d.deliver(ctx, c.SessionID, "refusal-"+c.Delivery, body)
+		// The same refusal again is the same entry: pressing fast fills no journal.
+		err = d.deliver(ctx, c.SessionID, strings.Join([]string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), plain(why)}, " "), body)
 	}
 	if err != nil {
 		d.o.Log.Warn("refusal is not journaled", "session_id", c.SessionID, "by", c.By, "err", err)

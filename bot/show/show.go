@@ -39,7 +39,8 @@ type Takeover struct {
 }
 
 // Refusal is the body of a refusal entry: somebody pressed or wrote what they
-// may not.
+// may not. It is told to them in private and never shown in the thread, which
+// anybody could flood with it.
 type Refusal struct {
 	By      string `json:"by"`
 	What    string `json:"what"`
@@ -147,11 +148,6 @@ func (s *Fold) line(e agent.Entry) {
 		}
 	case kindOfRepair:
 		s.log(e, LogView{What: "repaired"})
-	case KindOfRefusal:
-		var r Refusal
-		if json.Unmarshal(e.Body, &r) == nil {
-			s.log(e, LogView{What: "refused", By: r.By, Body: r.What + ": " + r.Why})
-		}
 	case KindOfReason:
 		var r LateReason
 		if json.Unmarshal(e.Body, &r) == nil {
