@@ -168,7 +168,7 @@ func (s *Fields) tuple(l scan.Label) bool {
 func (s *Fields) sentence(i int) bool {
 	end := shape.SetURL.End(s.T, i, i+scan.MaxLabel)
 	next := s.Peek(end, 2)
-	return end > i && len(next) == 2 && next[0] == ' ' && shape.Lower(next[1]) && shape.Ordinary(s.T[i:end]) && strings.Count(s.T[i:end], "-") < 2
+	return end > i && s.AfterScheme(scan.Value{Start: i, End: end}).Start == i && len(next) == 2 && next[0] == ' ' && shape.Lower(next[1]) && shape.Ordinary(s.T[i:end]) && strings.Count(s.T[i:end], "-") < 2
 }
 
 // argument handles password("value").

@@ -111,10 +111,8 @@ func (s *Fields) accepted(l scan.Label, v scan.Value, head string, c context) bo
 		return !v.Open && (l.Noun&words.SharedKey != 0 || strings.IndexByte(head, ' ') < 0 && (c.device || l.Noun&words.Pass != 0))
 	case l.Noun&words.Compound != 0 && c.first, c.typed && c.device:
 		return true
-	case c.device && s.Alone(v.End):
-		return shape.Secret(head) || l.Compound && !shape.Ordinary(head)
 	case c.device:
-		return shape.Secret(head) || !c.first && !shape.Ordinary(head)
+		return shape.Secret(head) || (!c.first || l.Compound && s.Alone(v.End)) && !shape.Ordinary(head)
 	}
 	return shape.Secret(head) && (len(head) >= 8 || l.Noun&words.Compound != 0)
 }

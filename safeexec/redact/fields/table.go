@@ -90,10 +90,11 @@ func (s *Fields) tableHead(header string, next int) (h tableHead, ok bool) {
 	if len(h.cols) < 2 && !ruled || h.sep == '|' && !ruled {
 		return h, false
 	}
+	list := strings.Contains(header, ", ") // a sentence, unless its cells are single words
 	keys := false
 	for i, c := range h.cols {
 		cell := header[c.start:c.end]
-		if !headCell(cell, ruled || h.sep == ',' || h.sep == '\t') && !(h.sep == '|' && cell == "") {
+		if list && strings.IndexByte(cell, ' ') >= 0 || !headCell(cell, ruled || h.sep == ',' || h.sep == '\t') && !(h.sep == '|' && cell == "") {
 			return h, false
 		}
 		keys = h.column(i, cell) || keys

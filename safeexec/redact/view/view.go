@@ -27,11 +27,16 @@ type View struct {
 // one, otherwise all of them stand for all.
 type piece struct{ at, n, from, size int32 }
 
-// Source maps a range of the view, which must not be empty, to the range of
-// the first parent that it stands for.
+// Source maps a range of the view to the range of the text that it stands for.
+// What stands for nothing, an added line end, is an empty range.
 func (v *View) Source(start, end int) (int, int) {
 	for ; v != nil; v = v.parent {
-		if v.pieces != nil {
+		switch {
+		case v.pieces == nil:
+		case start >= end:
+			start = v.first(start)
+			end = start
+		default:
 			start, end = v.first(start), v.last(end-1)
 		}
 	}
