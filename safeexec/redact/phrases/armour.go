@@ -124,7 +124,7 @@ func (s *Phrases) KeyEnd(a, b int) {
 	for {
 		i := scan.PadSet.Start(t, scan.KeySpace.Start(t, start, s.keyDone), s.keyDone)
 		j := shape.SetBase64.Start(t, i, s.keyDone)
-		if i-j < 16 && !(start == last && i > j) {
+		if i-j < 16 && (start != last || i == j || shape.Ordinary(t[j:i])) { // only the last line is short
 			break
 		}
 		start = j

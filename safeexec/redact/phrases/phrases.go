@@ -251,7 +251,7 @@ func (s *Phrases) Device(d Rule, a, b int) bool {
 	if c := t[a]; shape.Alnum(c) && a > 0 && (shape.Alnum(t[a-1]) || t[a-1] == '-' || t[a-1] == '_') {
 		return false
 	}
-	if c := t[b-1]; shape.Alnum(c) && b < len(t) && (shape.Alnum(t[b]) || t[b] == '_') && d.pattern != "x" {
+	if c := t[b-1]; shape.Alnum(c) && b < len(t) && (shape.Alnum(t[b]) || t[b] == '_' || t[b] == '-') && d.pattern != "x" && d.pattern != "g" {
 		return false
 	}
 	i := b
