@@ -201,6 +201,9 @@ func TestVendors(t *testing.T) {
 		before := ""
 		if v.Back > 0 {
 			before = body(r, SetHex, v.Back)
+			if v.before() == setDigit {
+				before = body(r, setDigit, v.Back)
+			}
 		}
 		token := before + v.Prefix + body(r, v.Set, max(v.Min, 1)+4)
 		if v.Min == 1 { // mailchimp: the number of a data centre

@@ -112,6 +112,8 @@ func (v *Vendor) Match(t string, a, b int, cut func(i int) bool) (start, end int
 // before are the characters that stand before a mark inside a token.
 func (v *Vendor) before() *Set {
 	switch {
+	case v.Prefix == ":AA": // Telegram: the number of a bot
+		return setDigit
 	case v.Set == setDigit:
 		return SetHex
 	case v.Set == setBase64:
