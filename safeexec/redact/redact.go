@@ -187,7 +187,7 @@ func (r *Redactor) find(text string, h hint, until time.Time) []scan.Span {
 	return merge(text, f.spans)
 }
 
-// merge sorts scan.Spans, widens them to whole characters and whole marks, joins
+// merge sorts spans, widens them to whole characters and whole marks, joins
 // those that touch, and drops those that would only replace marks by marks.
 func merge(text string, spans []scan.Span) []scan.Span {
 	if len(spans) == 0 {

@@ -225,13 +225,13 @@ const (
 )
 
 // wrapSet are the characters of a token, percent escapes among them.
-var wrapSet = shape.NewSet(shape.Alphabet + "+/=_-.~%")
+var wrapSet = shape.NewSet(shape.Alphabet + "+/_-.~%")
 
 // Wrapped extends a token that ends with its line by following lines that are
 // nothing but more of it.
 func (s *Text) Wrapped(start, end int) int {
 	t := s.T
-	if end-start < wrappedTail || !s.Newline(end) && t[end] != '\\' || !wrapSet.Only(t[max(start, end-wrappedHead):end]) ||
+	if end-start < wrappedTail || !s.Newline(end) && t[end] != '\\' || !wrapSet.Only(strings.TrimRight(t[max(start, end-wrappedHead):end], "=")) ||
 		end-start < wrappedHead && end-s.LineStart(end) < wrappedLine {
 		return end
 	}
@@ -243,7 +243,7 @@ func (s *Text) Wrapped(start, end int) int {
 			return end
 		}
 		from := s.Blanks(at + 1)
-		to := wrapSet.End(t, from, len(t))
+		to := PadSet.End(t, wrapSet.End(t, from, len(t)), len(t)) // an equals sign inside is the next assignment
 		if to-from < wrappedTail || !s.Newline(to) && t[to] != '\\' || !shape.Mixed(t[from:min(to, from+64)]) {
 			return end
 		}
