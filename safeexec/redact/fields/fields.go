@@ -329,7 +329,7 @@ func (s *Fields) userPass(l scan.Label, i int) bool {
 	}
 	v := s.ValueAt(i)
 	raw, err := base64.StdEncoding.DecodeString(s.T[v.Start:v.End])
-	if err == nil && len(raw) > 3 && shape.Printable(raw) && strings.IndexByte(string(raw), ':') > 0 {
+	if err == nil && shape.UserPass(raw) {
 		s.Mask(v.Start, v.End, scan.Password)
 		return true
 	}

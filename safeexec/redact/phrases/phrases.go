@@ -418,7 +418,7 @@ func (s *Phrases) inner(p string, i int, c scan.Category) int {
 func (s *Phrases) basic(i int, c scan.Category) {
 	end := shape.SetToken.End(s.T, i, i+2048)
 	raw, err := base64.StdEncoding.DecodeString(s.T[i:end])
-	if err == nil && len(raw) > 3 && shape.Printable(raw) && strings.IndexByte(string(raw), ':') > 0 {
+	if err == nil && shape.UserPass(raw) {
 		s.Mask(i, end, c)
 	}
 }

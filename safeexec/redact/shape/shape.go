@@ -3,7 +3,10 @@
 // holds the reviewed table of the tokens that vendors give out.
 package shape
 
-import "strings"
+import (
+	"bytes"
+	"strings"
+)
 
 // Lower says whether c is a lower-case letter. Like its siblings it knows ASCII.
 func Lower(c byte) bool { return c >= 'a' && c <= 'z' }
@@ -276,6 +279,13 @@ func Repeats(s string) bool {
 		}
 	}
 	return true
+}
+
+// UserPass says whether decoded bytes are user:password. The password may hold
+// any bytes.
+func UserPass(b []byte) bool {
+	user, pw, ok := bytes.Cut(b, []byte(":"))
+	return ok && len(user) > 0 && len(pw) > 1 && Printable(user) && !bytes.ContainsAny(user, " \n")
 }
 
 // Printable says whether decoded bytes are text; NUL separates its parts in

@@ -148,6 +148,14 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
+func TestUserPass(t *testing.T) {
+	for s, want := range map[string]bool{"user:pass": true, "user:p\xff\x00x": true, "a.b@c:pw": true, "": false, ":pass": false, "user:": false, "two words:pass": false, "\x01:pass": false, "nothing": false} {
+		if got := UserPass([]byte(s)); got != want {
+			t.Errorf("UserPass(%q) = %v", s, got)
+		}
+	}
+}
+
 func TestSets(t *testing.T) {
 	s := NewSet("abc")
 	if !s.Only("aabbcc") || s.Only("abcd") || !s.Only("") {
