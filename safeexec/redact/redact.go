@@ -26,6 +26,18 @@
 // they accept, so that the time is linear in the length of the text whatever
 // the text is.
 //
+// # Rooms
+//
+//	view     the texts that are searched, and the way back to the bytes
+//	words    the automaton, and what the words of a label mean
+//	shape    what secrets look like by themselves; the table of vendors' tokens
+//	scan     a text being searched: values, guards, categories, marks
+//	fields   labels and their values, structures, tables
+//	phrases  devices, protocols, commands, armoured keys
+//
+// This package dispatches the triggers, knows headers and URLs, known secrets
+// and edges, and puts the ranges together.
+//
 // # Limits
 //
 // A password without a label, a flag, a known position or a known shape cannot

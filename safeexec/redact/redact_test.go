@@ -18,6 +18,7 @@ import (
 
 	"ghostbot/safeexec/redact/scan"
 	"ghostbot/safeexec/redact/words"
+	"ghostbot/safeexec/truncate"
 )
 
 // hiders are what may stand anywhere inside a text without being seen.
@@ -298,5 +299,53 @@ func TestCleanThenRedact(t *testing.T) {
 	raw := []byte("pass\x1b[31mword\x1b[0m=hunt\x00er2x\xff\r\nnext\r")
 	if got, want := New(Options{}).Redact(Clean(raw)).Text, "password=[REDACTED]\nnext\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+// TestKeyAcrossTheCut has a key that begins in what a truncation shows and ends
+// in what it leaves out: in either order of the two nothing of it comes out.
+func TestKeyAcrossTheCut(t *testing.T) {
+	r := New(Options{})
+	m := maker{rand.New(rand.NewPCG(13, 14))}
+	var body []string
+	for range 25 {
+		body = append(body, m.from(letters+"+/", 64))
+	}
+	block := dashes + "BEGIN RSA PRIVATE KEY" + dashes + "\n" + strings.Join(body, "\n") + "\n" + dashes + "END RSA PRIVATE KEY" + dashes + "\n"
+	log := strings.Repeat("a line of the log\n", 10) + block + strings.Repeat("more of the log\n", 300)
+	first, _ := truncate.Output(r.Redact(log).Text)
+	second, _ := truncate.Output(log)
+	for name, out := range map[string]string{"redact, truncate, redact": r.Redact(first).Text, "truncate, redact": r.Redact(second).Text} {
+		for _, l := range body {
+			if strings.Contains(out, l) {
+				t.Errorf("%s: left %q in\n%s", name, l, out)
+				break
+			}
+		}
+		if !strings.Contains(out, "lines omitted]") {
+			t.Errorf("%s: the message is gone from\n%s", name, out)
+		}
+	}
+}
+
+// TestMessageSplit sends a redacted text in pieces, as a chat with a limit
+// does: no piece shows more than the whole.
+func TestMessageSplit(t *testing.T) {
+	r := New(Options{Known: []string{"process-own-secret"}})
+	m := maker{rand.New(rand.NewPCG(15, 16))}
+	for _, f := range templates {
+		for _, tmpl := range f.texts {
+			text, secrets := m.fill(strings.TrimPrefix(tmpl, "~"))
+			whole := r.Redact(text + " process-own-secret").Text
+			k := m.IntN(len(whole))
+			for _, part := range []string{whole[:k], whole[k:]} {
+				got := r.Redact(part).Text
+				for _, s := range append(secrets, "process-own-secret") {
+					if strings.Contains(got, s) {
+						t.Fatalf("%s: left %q in %q", f.family, s, got)
+					}
+				}
+			}
+		}
 	}
 }

@@ -371,3 +371,51 @@ func BenchmarkOutput(b *testing.B) {
 		})
 	}
 }
+
+func TestElements(t *testing.T) {
+	tests := []struct {
+		in   string
+		want []string
+	}{
+		{"[]", nil},
+		{"[ ]", nil},
+		{"[1]", []string{"1"}},
+		{"[1, 2,3]", []string{"1", "2", "3"}},
+		{`["a,b", "c]"]`, []string{`"a,b"`, `"c]"`}},
+		{`["a\",b", "\\"]`, []string{`"a\",b"`, `"\\"`}},
+		{"[[1,2],{\"a\":[3,4]}]", []string{"[1,2]", `{"a":[3,4]}`}},
+		{`{"a": 1, "b": {"c": 2}}`, []string{`"a": 1`, `"b": {"c": 2}`}},
+	}
+	for _, tt := range tests {
+		if diff := cmp.Diff(tt.want, elements(tt.in)); diff != "" {
+			t.Errorf("elements(%s) (-want +got):\n%s", tt.in, diff)
+		}
+	}
+}
+
+func TestNextChar(t *testing.T) {
+	for in, want := range map[string]int{`a"`: 1, `é"`: 2, `日"`: 3, `\n"`: 2, `\""`: 2, `\u00e9"`: 6, `\ud83d\ude00"`: 12, `\ud83dx"`: 6} {
+		if got := nextChar(in, 0); got != want {
+			t.Errorf("nextChar(%s) = %d, want %d", in, got, want)
+		}
+	}
+}
+
+func TestCutLine(t *testing.T) {
+	long := strings.Repeat("é", 500)
+	got := cutLine(long, 90)
+	if want := strings.Repeat("é", 60) + "[truncated: 410 characters omitted]" + strings.Repeat("é", 30); got != want {
+		t.Errorf("cutLine = %q, want %q", got, want)
+	}
+	if got := cutLine(long, 460); got != long {
+		t.Error("a line is cut that would lose less than the message adds")
+	}
+}
+
+func TestColumns(t *testing.T) {
+	for in, want := range map[string]int{"": 0, "a": 1, "a b": 1, "a  b": 2, "  a  b  c  ": 3, "a\tb": 1} {
+		if got := columns(in); got != want {
+			t.Errorf("columns(%q) = %d, want %d", in, got, want)
+		}
+	}
+}
