@@ -45,7 +45,8 @@ check:
 
 unit:
 	@echo "== tests with the race detector"
-	@$(GO) test -race -timeout 25m ./...
+	@# one package at a time: tests against real services have real time-outs
+	@$(GO) test -race -p 1 -timeout 25m ./...
 
 faults:
 	@echo "== tests with injected faults"
