@@ -75,17 +75,31 @@ const (
 	paceBurst = 15 * time.Second // how far a channel may run ahead; Slack's 429 is obeyed besides
 )
 
+// urgent reports whether people wait for the message: the first lines of a case,
+// and what only they can answer.
+func urgent(k show.Kind) bool {
+	return k == show.KindRoot || k == show.KindProgress || k == show.KindCard || k == show.KindQuestion
+}
+
 // wait blocks until a post to channel is due.
 func (p *pacer) wait(ctx context.Context, channel string) error {
+	return sleep(ctx, p.take(channel))
+}
+
+// take counts one post to channel and tells how long it should wait.
+func (p *pacer) take(channel string) time.Duration {
 	p.mu.Lock()
+	defer p.mu.Unlock()
 	now := time.Now()
 	at := p.next[channel]
 	if floor := now.Add(-paceBurst); at.Before(floor) {
 		at = floor
 	}
 	p.next[channel] = at.Add(paceEvery)
-	p.mu.Unlock()
-	d := at.Sub(now)
+	return at.Sub(now)
+}
+
+func sleep(ctx context.Context, d time.Duration) error {
 	if d <= 0 {
 		return nil
 	}
@@ -105,8 +119,12 @@ func metadata(m show.Message) slackgo.MsgOption {
 
 // Post implements [bot.Front].
 func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, error) {
-	if err := f.pace.wait(ctx, p.Channel); err != nil {
-		return "", err
+	// What people wait for is counted and not held back: Slack says itself (429)
+	// when it is too much.
+	if d := f.pace.take(p.Channel); !urgent(m.Kind) {
+		if err := sleep(ctx, d); err != nil {
+			return "", err
+		}
 	}
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
