@@ -25,6 +25,7 @@ type Approvals struct {
 	fence  func() uint64
 	shell  Journal
 	access Access
+	front  Front // looks approvers up again before a start
 }
 
 // Ask implements [safeexec.Approver]. When the case is stopped by a person the
@@ -180,6 +181,9 @@ func (a *Approvals) guardApproved(ctx context.Context, want safeexec.Proposal, c
 	case p.Proposal.Digest != want.Digest || want.Digest == "":
 		return fmt.Errorf("proposal %s was approved for another command", want.AuditID)
 	}
+	if why := a.invalid(ctx, p); why != "" {
+		return fmt.Errorf("the approval of %s does not count any more: %s", want.AuditID, why)
+	}
 	read := p.version
 	p.State = StateStarted
 	data, err := json.Marshal(p)
@@ -190,6 +194,61 @@ func (a *Approvals) guardApproved(ctx context.Context, want safeexec.Proposal, c
 	c.Guards = append(c.Guards, store.Guard{Key: k, Version: read}, store.Guard{Before: p.UseBy})
 	c.Writes = append(c.Writes, store.Write{Key: k, Data: data})
 	return nil
+}
+
+// Settle implements [safeexec.Approver].
+func (a *Approvals) Settle(ctx context.Context, want safeexec.Proposal) (answered bool, err error) {
+	for {
+		p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return false, nil // never stored, so nobody can have answered
+		}
+		if err != nil {
+			return false, err
+		}
+		if p.State == StateSuperseded {
+			return false, nil
+		}
+		if p.State != StatePending {
+			return true, nil
+		}
+		p.State, p.At = StateSuperseded, time.Now().UTC()
+		if err := p.put(ctx, a.db, a.sid, nil, nil); err == nil || !conflict(err) {
+			return false, err
+		}
+	}
+}
+
+// Valid implements [safeexec.Approver].
+func (a *Approvals) Valid(ctx context.Context, want safeexec.Proposal) (why string, err error) {
+	p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+	if err != nil {
+		return "", err
+	}
+	return a.invalid(ctx, p), nil
+}
+
+// invalid says why p's votes are not enough under the rules in force now: every
+// one of the people needed must still be allowed to decide. A look-up that fails
+// refuses.
+func (a *Approvals) invalid(ctx context.Context, p storedProposal) string {
+	need := max(1, p.Needed, a.access.Needed(p.Proposal.Class.String(), p.Proposal.Rule))
+	good, last := 0, ""
+	for _, v := range p.Votes {
+		why, ok := a.access.May(ctx, a.front, v.By, "", p.Proposal.Requester)
+		if ok {
+			good++
+		} else {
+			last = v.By + ": " + plain(why)
+		}
+	}
+	switch {
+	case good >= need:
+		return ""
+	case last != "":
+		return "an approver may not decide any more (" + last + ")"
+	}
+	return fmt.Sprintf("%d different people are needed now, %d approved", need, good)
 }
 
 // Done implements [safeexec.Approver].

@@ -206,7 +206,7 @@ func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 	o := h.d.o
 	inv, err := o.Build(Parts{
 		SessionID: h.sid, Opened: h.opened(), Log: h.log, Resume: resume,
-		Approver: &Approvals{db: o.DB, sid: h.sid, fence: h.fence, shell: h.log.Journal("shell"), access: o.Access},
+		Approver: &Approvals{db: o.DB, sid: h.sid, fence: h.fence, shell: h.log.Journal("shell"), access: o.Access, front: o.Front},
 		People:   &People{db: o.DB, sid: h.sid, fence: h.fence, log: h.log.Journal("case")},
 		Feed:     func(_ context.Context, after uint64) ([]agent.Entry, error) { return h.log.Since(after) },
 		Save:     h.save,

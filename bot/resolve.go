@@ -145,6 +145,7 @@ func (d *Desk) apply(c Click, p *storedProposal, now time.Time) (Reply, bool) {
 			}
 		}
 		p.Votes = append(p.Votes, Vote{By: c.By, At: now})
+		p.Needed = max(p.Needed, d.o.Access.Needed(p.Proposal.Class.String(), p.Proposal.Rule))
 		if len(p.Votes) >= p.Needed {
 			p.State, p.By, p.At, p.UseBy = StateApproved, c.By, now, now.Add(useBy)
 		}
@@ -158,6 +159,9 @@ func (d *Desk) apply(c Click, p *storedProposal, now time.Time) (Reply, bool) {
 		p.State, p.By, p.At = StateDenied, c.By, now
 		if c.Reason {
 			p.ReasonUntil = now.Add(reasonWait)
+			if p.ReasonUntil.After(p.Proposal.Expires) {
+				p.ReasonUntil = p.Proposal.Expires // the gate waits no longer, and the denial must reach it
+			}
 		}
 	}
 	return Reply{}, true

@@ -359,7 +359,7 @@ func starter(t *testing.T) (*office, *Approvals, safeexec.Proposal, Log) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Approvals{db: of.db, sid: sid, fence: func() uint64 { return l.Fence }, shell: log.Journal("shell"), access: of.o.Access}
+	a := &Approvals{db: of.db, sid: sid, fence: func() uint64 { return l.Fence }, shell: log.Journal("shell"), access: of.o.Access, front: of.board}
 	data, _ := json.Marshal(storedProposal{Proposal: pr, State: StatePending, Needed: 1})
 	if _, err := of.db.Put(ctx, proposalKey(sid, pr.ID), data, store.Absent); err != nil {
 		t.Fatal(err)
@@ -503,5 +503,77 @@ func TestQuestionEndsByItself(t *testing.T) {
 	q = agent.Question{ID: "q2", Text: "?", Free: true, Expires: time.Now().Add(time.Minute)}
 	if ans, err := p.Ask(ctx, q); err != nil || ans.Key != "instruction" {
 		t.Errorf("free question = %+v, %v", ans, err)
+	}
+}
+
+// TestSecondPersonRuleThatCameLater: a card that waits when the rule comes needs
+// two people, and so does an approval that was stored before it.
+func TestSecondPersonRuleThatCameLater(t *testing.T) {
+	of, pr, _ := pending(t)
+	of.desk.o.Access.TwoPerson = []string{"RISKY"}
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); !r.OK || r.State != StatePending {
+		t.Errorf("one approval under the new rule = %+v, want PENDING", r)
+	}
+	of2, a, pr2, _ := starter(t)
+	of2.resolve(clickOn(pr2, "U1", safeexec.Approve))
+	a.access.TwoPerson = []string{"RISKY"}
+	if why, err := a.Valid(context.Background(), pr2); err != nil || !strings.Contains(why, "2 different people") {
+		t.Errorf("Valid = %q, %v", why, err)
+	}
+	if _, _, err := a.Start(context.Background(), safeexec.Start{Proposal: pr2, Risky: true, Entry: 1}); err == nil {
+		t.Error("one approval started a command that needs two people")
+	}
+}
+
+// TestApproverRemovedBeforeTheStart: whoever may not decide any more has not
+// decided.
+func TestApproverRemovedBeforeTheStart(t *testing.T) {
+	for name, edit := range map[string]func(*office, *Approvals){
+		"not listed":     func(_ *office, a *Approvals) { a.access.Approvers = []string{"U2"} },
+		"deactivated":    func(of *office, _ *Approvals) { of.board.set(func() { of.board.people["U1"] = Person{ID: "U1"} }) },
+		"look-up fails":  func(of *office, _ *Approvals) { of.board.set(func() { of.board.lookErr = errors.New("down") }) },
+		"own command":    func(_ *office, a *Approvals) { a.access.Self = false },
+		"nobody is left": func(_ *office, a *Approvals) { a.access.Approvers = nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			of, a, pr, log := starter(t)
+			of.resolve(clickOn(pr, "U1", safeexec.Approve))
+			if why, err := a.Valid(context.Background(), pr); err != nil || why != "" {
+				t.Fatalf("Valid before = %q, %v", why, err)
+			}
+			edit(of, a)
+			if why, err := a.Valid(context.Background(), pr); err != nil || why == "" {
+				t.Errorf("Valid = %q, %v, want a reason", why, err)
+			}
+			if _, _, err := a.Start(context.Background(), safeexec.Start{Proposal: pr, Risky: true, Entry: 1}); err == nil {
+				t.Error("the command started")
+			}
+			if es, err := log.Since(0); err != nil || len(es) != 1 {
+				t.Errorf("journal has %d entries, %v, want only the proposal", len(es), err)
+			}
+		})
+	}
+}
+
+// TestSettle closes an open proposal and leaves an answered one alone.
+func TestSettle(t *testing.T) {
+	of, a, pr, _ := starter(t)
+	ctx := context.Background()
+	if answered, err := a.Settle(ctx, pr); err != nil || answered {
+		t.Errorf("Settle of an open proposal = %v, %v", answered, err)
+	}
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); r.OK || !strings.Contains(r.Text, StateSuperseded) {
+		t.Errorf("a click after it = %+v", r)
+	}
+	of, a, pr, _ = starter(t)
+	of.resolve(clickOn(pr, "U1", safeexec.Deny))
+	if answered, err := a.Settle(ctx, pr); err != nil || !answered {
+		t.Errorf("Settle of a denied proposal = %v, %v", answered, err)
+	}
+	if p, err := loadProposal(ctx, of.db, pr.SessionID, pr.ID); err != nil || p.State != StateDenied {
+		t.Errorf("the denial is %s now, %v", p.State, err)
+	}
+	if answered, err := a.Settle(ctx, safeexec.Proposal{ID: strings.Repeat("0", 32)}); err != nil || answered {
+		t.Errorf("Settle of an unknown proposal = %v, %v", answered, err)
 	}
 }

@@ -107,6 +107,7 @@ type people struct {
 	j       *memory
 	answer  func(context.Context, Proposal) (Decision, error)
 	refuse  error
+	invalid string // what Valid says
 	mu      sync.Mutex
 	asked   []Proposal
 	stored  map[string]Decision
@@ -150,6 +151,21 @@ func (a *people) Start(ctx context.Context, s Start) (uint64, string, error) {
 		a.started[id] = true
 	}
 	return n, hash, err
+}
+
+func (a *people) Settle(_ context.Context, p Proposal) (bool, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	_, ok := a.stored[p.ID]
+	return ok, nil
+}
+
+func (a *people) Valid(context.Context, Proposal) (string, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	why := a.invalid
+	a.invalid = "" // the next proposal is made under the new rules
+	return why, nil
 }
 
 func (a *people) Done(ctx context.Context, p Proposal, r Result) error {

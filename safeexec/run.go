@@ -58,12 +58,20 @@ func (s *Shell) step(ctx context.Context, r Record, more bool) (*Proposal, Resul
 	if r.Decided != nil && r.Decided.Decision != approved {
 		return s.answered(ctx, p, *r.Decided, r.Decided.Modified, more)
 	}
-	if res, refused := s.refuse(p); refused {
-		res, err := s.finish(ctx, p, res)
-		return nil, res, err
-	}
 	if r.Decided == nil {
-		if now, why := s.recheck(p); why != "" {
+		now, why := s.recheck(p)
+		res, refused := s.refuse(p)
+		if refused || why != "" {
+			next, res, settled, err := s.settle(ctx, p, more)
+			if settled || err != nil {
+				return next, res, err
+			}
+		}
+		if refused {
+			res, err := s.finish(ctx, p, res)
+			return nil, res, err
+		}
+		if why != "" {
 			return s.supersede(ctx, p, now, why, more)
 		}
 		if p.Class == Safe {
@@ -77,6 +85,29 @@ func (s *Shell) step(ctx context.Context, r Record, more bool) (*Proposal, Resul
 		return s.answered(ctx, p, d, fresh, more)
 	}
 	return s.use(ctx, p, *r.Decided, more)
+}
+
+// settle takes the answer that people gave to a RISKY proposal before it became
+// one that may not be asked about as it stands: a denial or an edit that was
+// acknowledged is not undone by a restart under other rules. settled is false
+// when nobody answered; then nobody can any more.
+func (s *Shell) settle(ctx context.Context, p Proposal, more bool) (next *Proposal, res Result, settled bool, err error) {
+	if p.Class != Risky {
+		return nil, res, false, nil
+	}
+	answered, err := s.opt.Approver.Settle(ctx, p)
+	if err != nil {
+		return nil, res, true, fmt.Errorf("settle: %w", err)
+	}
+	if !answered {
+		return nil, res, false, nil
+	}
+	d, typed, err := s.ask(ctx, p)
+	if err != nil {
+		return nil, res, true, err
+	}
+	next, res, err = s.answered(ctx, p, d, typed, more)
+	return next, res, true, err
 }
 
 // refuse is about commands for which nobody is asked and nothing is started.
@@ -223,7 +254,18 @@ func (s *Shell) use(ctx context.Context, p Proposal, d Decided, more bool) (*Pro
 		res, err := s.late(ctx, p, d)
 		return nil, res, err
 	}
-	if now, why := s.recheck(p); why != "" {
+	if res, refused := s.refuse(p); refused {
+		res, err := s.finish(ctx, p, res)
+		return nil, res, err
+	}
+	now, why := s.recheck(p)
+	if why == "" {
+		var err error
+		if why, err = s.opt.Approver.Valid(ctx, p); err != nil {
+			return nil, Result{}, fmt.Errorf("check approval: %w", err)
+		}
+	}
+	if why != "" {
 		return s.supersede(ctx, p, now, why, more)
 	}
 	res, err := s.start(ctx, p, d)

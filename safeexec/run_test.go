@@ -363,3 +363,74 @@ func TestLongWords(t *testing.T) {
 		t.Errorf("reasoning has %d bytes", len(p.Reasoning))
 	}
 }
+
+// TestStoredAnswerOutlivesAStricterRestart: people answered, the bot died before
+// it journaled that, and came back with other rules. What they said stands.
+func TestStoredAnswerOutlivesAStricterRestart(t *testing.T) {
+	denial := Decision{By: "U2", Reason: "not now"}
+	for _, c := range []struct {
+		name     string
+		answer   *Decision // stored before the restart; nil: nobody answered
+		readOnly bool
+		journal  string
+	}{
+		{"denied", &denial, false, "proposed DENIED outcome:denied"},
+		{"denied, read-only now", &denial, true, "proposed DENIED outcome:denied"},
+		{"edited", &Decision{Action: Modify, By: "U2", Modified: "frob y"}, false, "proposed MODIFIED proposed outcome:superseded outcome:forbidden_command"},
+		{"approved", &Decision{Action: Approve, By: "U1", UseBy: time.Now().Add(time.Minute)}, false, "proposed APPROVED SUPERSEDED proposed outcome:superseded outcome:forbidden_command"},
+		{"approved, read-only now", &Decision{Action: Approve, By: "U1", UseBy: time.Now().Add(time.Minute)}, true, "proposed APPROVED outcome:denied"},
+		{"nobody answered", nil, false, "proposed SUPERSEDED proposed outcome:superseded outcome:forbidden_command"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, func(ctx context.Context, _ Proposal) (Decision, error) { <-ctx.Done(); return Decision{}, ctx.Err() })
+			l.program("frob", "touch ran")
+			ctx, cancel := context.WithTimeout(context.Background(), 200*time.Millisecond)
+			defer cancel()
+			if _, err := l.Shell.Run(ctx, Request{Command: "frob x"}); err == nil {
+				t.Fatal("the first life ended with a result")
+			}
+			records := Fold(l.j.all())
+			if c.answer != nil {
+				p := records[0].Proposal
+				l.ppl.stored[p.ID], l.ppl.digests[p.ID] = *c.answer, p.Digest
+			}
+			l.opts.ReadOnly = c.readOnly
+			l.Shell = l.again()
+			if !c.readOnly {
+				l.Shell.policy = &strictNow{l.Shell.policy}
+			}
+			if _, err := l.Shell.Continue(context.Background(), records[0]); err != nil {
+				t.Fatal(err)
+			}
+			if got := l.j.kinds(); got != c.journal {
+				t.Errorf("journal\n got %s\nwant %s", got, c.journal)
+			}
+			if _, err := os.Stat(filepath.Join(l.dir, "ran")); err == nil {
+				t.Error("it ran")
+			}
+		})
+	}
+}
+
+// strictNow forbids everything, as a policy after an upgrade may.
+type strictNow struct{ classifier }
+
+func (s *strictNow) Classify(text string) policy.Verdict {
+	v := s.classifier.Classify(text)
+	return policy.Verdict{Rule: "new", Reason: "forbidden since today", Argv: v.Argv}
+}
+
+func (s *strictNow) ClassifyArgv(argv []string) policy.Verdict {
+	return policy.Verdict{Rule: "new", Reason: "forbidden since today", Argv: argv}
+}
+
+// TestApprovalThatDoesNotCountAnyMore is asked again.
+func TestApprovalThatDoesNotCountAnyMore(t *testing.T) {
+	l := newLab(t, approve)
+	l.program("frob", "touch ran")
+	l.ppl.invalid = "an approver may not decide any more"
+	l.run("frob x")
+	if got, want := l.j.kinds(), "proposed APPROVED SUPERSEDED proposed outcome:superseded APPROVED intent started outcome:completed"; got != want {
+		t.Errorf("journal\n got %s\nwant %s", got, want)
+	}
+}

@@ -108,6 +108,14 @@ type Approver interface {
 	// proposal APPROVED, digest equal, before use-by; it sets STARTED. An error
 	// means that nothing may start.
 	Start(ctx context.Context, s Start) (n uint64, hash string, err error)
+	// Settle is called before p is replaced or refused without being asked
+	// about. It closes p if nobody answered yet, in one step, so that no later
+	// answer counts; answered reports that somebody did, and then that answer
+	// stands and is read with Ask.
+	Settle(ctx context.Context, p Proposal) (answered bool, err error)
+	// Valid says why the stored approval of p does not count under the rules in
+	// force now (who may decide, how many people); "" when it does.
+	Valid(ctx context.Context, p Proposal) (why string, err error)
 	// Done marks a started proposal as finished, after its outcome entry.
 	Done(ctx context.Context, p Proposal, r Result) error
 }
