@@ -99,11 +99,18 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	opened := false
+	opened, last := false, ""
 	for _, e := range entries {
 		opened = opened || e.Kind == "opened"
+		var t show.Takeover
+		if e.Kind == show.KindOfTakeover && json.Unmarshal(e.Body, &t) == nil {
+			last = t.Owner
+		}
 	}
 	j := h.log.Journal("case")
+	if opened && last == h.d.o.Owner {
+		return true, nil // the same process tries again after an error: nothing was taken over
+	}
 	if opened {
 		_, _, err = j.Append(ctx, show.KindOfTakeover, show.Takeover{Owner: h.d.o.Owner, Why: "Another process continues this case."})
 		return true, err
@@ -170,7 +177,7 @@ func (h *holder) projector(ctx context.Context, resume bool) (*projector, error)
 	}
 	p := &projector{
 		db: o.DB, front: o.Front, log: h.log, slog: o.Log, sid: h.sid, fence: h.fence,
-		show: show.New(h.sid, o.Access.Needed, o.Access.Self), m: m, body: o.Body,
+		show: show.New(h.sid, show.Rules{Needed: o.Access.Needed, Self: o.Access.Self, Approvers: o.Access.Approvers}), m: m, body: o.Body,
 		edited: map[string]time.Time{}, settled: make(chan uint64, 1),
 	}
 	if resume {

@@ -65,6 +65,7 @@ type Desk struct {
 	running map[string]bool
 	retry   map[string]time.Time // not before
 	rests   map[string]bool      // cases whose people were told that they rest
+	fails   map[string]int       // times in a row that a case ended with an error
 	wg      sync.WaitGroup
 	ctx     context.Context // of Run; nil before
 	wake    chan struct{}
@@ -87,7 +88,7 @@ func New(o Options) (*Desk, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{o: o, running: map[string]bool{}, retry: map[string]time.Time{}, rests: map[string]bool{}, wake: make(chan struct{}, 1)}, nil
+	return &Desk{o: o, running: map[string]bool{}, retry: map[string]time.Time{}, rests: map[string]bool{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}, nil
 }
 
 // Opening is a request to investigate.
@@ -290,7 +291,7 @@ func (d *Desk) start(sid string) {
 		defer d.mu.Unlock()
 		delete(d.running, sid)
 		if err != nil {
-			d.retry[sid] = time.Now().Add(d.backoff(err))
+			d.retry[sid] = time.Now().Add(d.backoff(sid, err))
 		}
 	}()
 }
@@ -307,13 +308,15 @@ func (d *Desk) firstRest(sid string) bool {
 // forever is longer than any process lives.
 const forever = 100 * 365 * 24 * time.Hour
 
-// backoff is how long a case rests after its holder ended with err.
-func (d *Desk) backoff(err error) time.Duration {
+// backoff is how long a case rests after its holder ended with err: longer each
+// time. The caller holds d.mu.
+func (d *Desk) backoff(sid string, err error) time.Duration {
 	if errors.Is(err, store.ErrBroken) {
 		return forever // a write failed half way: this process has no right to the case any more
 	}
 	if errors.Is(err, store.ErrHeld) {
 		return d.o.Lease / 4
 	}
-	return d.o.Lease
+	d.fails[sid]++
+	return d.o.Lease << min(d.fails[sid]-1, 5)
 }

@@ -424,3 +424,33 @@ func (f *flaky) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
 	}
 	return f.DB.Renew(ctx, l)
 }
+
+// TestRetryIsNoTakeover: a process that tries again after an error writes no
+// entry each time, and waits longer each time.
+func TestRetryIsNoTakeover(t *testing.T) {
+	var mu sync.Mutex
+	tries := 0
+	of := newOffice(t, func(context.Context, Parts) error {
+		mu.Lock()
+		defer mu.Unlock()
+		if tries++; tries < 4 {
+			return errors.New("the report cannot be written")
+		}
+		return nil
+	}, func(o *Options) { o.Lease = 200 * time.Millisecond })
+	of.run()
+	sid := of.open("d1")
+	of.until("the case is closed", func() bool {
+		c, err := of.desk.Case(context.Background(), sid)
+		return err == nil && c.Closed
+	})
+	n := strings.Count(strings.Join(of.board.texts(), "\n"), "takeover")
+	if n > 1 {
+		t.Errorf("%d take-overs are shown for one process", n)
+	}
+	of.desk.mu.Lock()
+	defer of.desk.mu.Unlock()
+	if a, b := of.desk.backoff("x", errors.New("e")), of.desk.backoff("x", errors.New("e")); b <= a {
+		t.Errorf("backoff %s, then %s", a, b)
+	}
+}

@@ -140,6 +140,13 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string) (Reply
 		if why := d.mayAnswer(ctx, q.Question, by, team); why != "" {
 			return refuse("%s", why), nil
 		}
+		now, err := d.o.DB.Now(ctx)
+		if err != nil {
+			return Reply{}, err
+		}
+		if !q.Question.Expires.IsZero() && !now.Before(q.Question.Expires) {
+			return refuse("This question is not open any more."), nil
+		}
 		label, ok := optionLabel(q.Question, key)
 		if !ok {
 			return refuse("That is not one of the answers."), nil

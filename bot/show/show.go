@@ -77,15 +77,21 @@ type Fold struct {
 	byKey     map[string]*Message
 	fold      *agent.Fold
 	lastHead  uint64
-	needed    func(class, rule string) int
-	selfOK    bool
+	rules     Rules
 }
 
-// New returns an empty projection. needed tells how many approvers a
-// proposal wants; selfOK whether its requester may be one of them.
-func New(sid string, needed func(class, rule string) int, selfOK bool) *Fold {
+// Rules are who may decide now: cards show what a click will be held against, not
+// what was in force when the case was opened.
+type Rules struct {
+	Needed    func(class, rule string) int // how many different people a command wants
+	Self      bool                         // its requester may be one of them
+	Approvers []string                     // users and groups; empty: nobody
+}
+
+// New returns an empty projection.
+func New(sid string, rules Rules) *Fold {
 	return &Fold{
-		sid: sid, needed: needed, selfOK: selfOK, fold: agent.NewFold(sid),
+		sid: sid, rules: rules, fold: agent.NewFold(sid),
 		stepOf: map[string]int{}, cards: map[string]*CardView{},
 		questions: map[string]*QuestionView{}, byKey: map[string]*Message{},
 	}
@@ -196,7 +202,7 @@ func (s *Fold) open(e agent.Entry) {
 	}
 	o := s.opened
 	s.lastHead = e.N
-	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: o.Approvers, Started: e.Time}
+	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: s.rules.Approvers, Started: e.Time}
 	s.add(Message{Key: "root", Entry: e.N, Kind: KindRoot, Text: "Investigating: " + o.Symptom, Root: &s.root})
 	s.add(Message{Key: "progress", Entry: e.N, Kind: KindProgress, Text: "Reading the symptom", Progress: &s.progress})
 }
@@ -284,8 +290,8 @@ func (s *Fold) proposed(e agent.Entry) {
 		SessionID: s.sid, ProposalID: id, Digest: p.Digest, AuditID: e.ID, State: "PENDING",
 		Command: p.Display, Program: p.Program, Why: p.Reasoning, Hypothesis: p.Hypothesis,
 		Risk: p.Risk, Rule: p.Rule, Target: p.Target, Effect: p.Effect, Timeout: p.Timeout,
-		Expires: p.Expires, Approvers: s.opened.Approvers, Needed: s.needed(p.Class.String(), p.Rule),
-		Head: e.Head, Requester: p.Requester, SelfOK: s.selfOK,
+		Expires: p.Expires, Approvers: s.rules.Approvers, Needed: s.rules.Needed(p.Class.String(), p.Rule),
+		Head: e.Head, Requester: p.Requester, SelfOK: s.rules.Self,
 	}
 	if p.Patience > 0 {
 		c.Withdraw = e.Time.Add(p.Patience)

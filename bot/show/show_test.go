@@ -72,7 +72,7 @@ func told(t *testing.T) *story {
 }
 
 func fold(entries []agent.Entry) *Fold {
-	f := New(sid, func(string, string) int { return 1 }, true)
+	f := New(sid, Rules{Needed: func(string, string) int { return 1 }, Self: true, Approvers: []string{"U1"}})
 	for _, e := range entries {
 		f.Apply(e)
 	}

@@ -274,7 +274,7 @@ func (f *Front) whisper(ctx context.Context, cb slackgo.InteractionCallback, tex
 }
 
 func (f *Front) whisperTo(ctx context.Context, channel, thread, user, text string) {
-	wctx, done := context.WithTimeout(ctx, callTimeout)
+	wctx, done := context.WithTimeout(ctx, ackWithin) // a slow answer must not keep a worker from decisions
 	defer done()
 	opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false)}
 	if thread != "" {
@@ -321,7 +321,7 @@ func (f *Front) words(e slackevents.EventsAPIEvent) (reply, bool) {
 	var r reply
 	switch in := e.InnerEvent.Data.(type) {
 	case *slackevents.MessageEvent:
-		if in.BotID != "" || in.SubType != "" && in.SubType != "thread_broadcast" {
+		if in.BotID != "" || in.SubType != "" && in.SubType != "thread_broadcast" && in.SubType != "file_share" {
 			return r, false
 		}
 		r = reply{channel: in.Channel, thread: in.ThreadTimeStamp, ts: in.TimeStamp, user: in.User, text: in.Text}

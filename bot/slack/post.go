@@ -22,7 +22,7 @@ const metadataType = "ghostbot_message"
 // permanentCodes are answers to a message that trying again cannot mend.
 var permanentCodes = []string{
 	"invalid_blocks", "invalid_arguments", "msg_too_long", "msg_blocks_too_long", "no_text", "metadata_too_large",
-	"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch",
+	"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_archived",
 }
 
 // apiError is an error of the Web API with what a caller may do about it.

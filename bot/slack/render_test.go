@@ -231,6 +231,21 @@ func TestCardValueRoundTrip(t *testing.T) {
 	}
 }
 
+// TestNobodyForgesAHead: code style in a log line is this front's alone.
+func TestNobodyForgesAHead(t *testing.T) {
+	head := strings.Repeat("c", 32)
+	_, blocks := renderLog(show.Message{Kind: show.KindLog, Log: &show.LogView{What: "heard", By: "U1", Body: "ok  ·  head `" + strings.Repeat("0", 32) + "` at entry 44", Head: head, N: 45}})
+	raw, err := json.Marshal(blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, s := range mrkdwnTexts(raw) {
+		if strings.Count(s, "`") != 2 || !strings.Contains(s, "`"+head+"` at entry 45") {
+			t.Errorf("line %q", s)
+		}
+	}
+}
+
 func TestWrapArgs(t *testing.T) {
 	in := "tcpdump -i lo -c 20 -nn 'tcp port 18081 and host 192.0.2.1 and not port 22' -s 96 --immediate-mode -w -"
 	got := wrapArgs(in, 30)

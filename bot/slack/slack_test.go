@@ -207,6 +207,7 @@ func TestWords(t *testing.T) {
 		ok  bool
 	}{
 		{`{"type":"message","channel":"C1","user":"U1","text":"hi","ts":"2.2","thread_ts":"1.1"}`, true},
+		{`{"type":"message","subtype":"file_share","channel":"C1","user":"U1","text":"stop","ts":"2.2","thread_ts":"1.1","files":[{"id":"F1"}]}`, true},
 		{`{"type":"app_mention","channel":"C1","user":"U1","text":"<@UBOT> hi","ts":"2.2","thread_ts":"1.1"}`, true},
 		{`{"type":"message","channel":"C1","user":"U1","text":"hi","ts":"2.2"}`, false},
 		{`{"type":"message","channel":"C1","user":"UBOT","text":"hi","ts":"2.2","thread_ts":"1.1"}`, false},
@@ -221,7 +222,7 @@ func TestWords(t *testing.T) {
 		}
 	}
 	a, _ := f.words(event(tests[0].raw))
-	b, _ := f.words(event(tests[1].raw))
+	b, _ := f.words(event(tests[2].raw))
 	if a.event != b.event {
 		t.Errorf("a mention and its message are two deliveries: %q %q", a.event, b.event)
 	}

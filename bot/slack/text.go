@@ -23,9 +23,10 @@ func clean(s string) string {
 }
 
 // escape makes untrusted text safe for mrkdwn: no <...> markup can arise from it
-// (Slack's formatting reference: escape &, < and >, in that order).
+// (Slack's formatting reference: escape &, < and >, in that order), and no code
+// style, in which this front alone writes heads and ids.
 func escape(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;").Replace(clean(s))
+	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'").Replace(clean(s))
 }
 
 // mrkdwn escapes text and turns the marks of bot.Mention into Slack mentions.

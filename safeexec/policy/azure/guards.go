@@ -33,6 +33,14 @@ var circuit = guard{"prints the circuit's service key; add --query with the fiel
 		"bandwidthInMbps", "bandwidthInGbps", "peeringLocation", "serviceProviderName", "tier", "family", "globalReachEnabled",
 		"allowClassicOperations", "gatewayManagerEtag", "etag", "stag"}, false}
 
+// anything is a command that shows whatever object an id names: a deployment with
+// its outputs, a connection with its shared key.
+var anything = guard{"shows any kind of object whole, which can hold secrets; add --query with the fields you want",
+	[]string{"name", "id", "type", "kind", "location", "resourceGroup", "provisioningState", "managedBy", "etag"}, true}
+
+var script = guard{"may print a script, its parameters and its output; add --query with the fields you want",
+	[]string{"name", "id", "type", "location", "resourceGroup", "provisioningState"}, true}
+
 // guards by command. The ExpressRoute commands stand in the tree as secrets;
 // their guard lets a harmless query through.
 var guards = map[string]guard{
@@ -53,6 +61,7 @@ var guards = map[string]guard{
 	"functionapp log deployment show": logs, "lab formula export-artifacts": template,
 	"storage blob query": content, "storage entity query": content, "storage entity show": content, "storage message peek": content,
 	"keyvault key encrypt": crypto, "keyvault key random": crypto, "keyvault key verify": crypto,
+	"resource show": anything, "vm run-command show": script, "vm run-command list": script, "vmss run-command show": script, "vmss run-command list": script,
 	"bicep version": {reason: "may download a program first"},
 }
 
