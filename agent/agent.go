@@ -79,6 +79,8 @@ type Opened struct {
 	Approvers []string          `json:"approvers"`
 	Delivery  string            `json:"delivery,omitempty"` // once-key of the delivery that opened it
 	Origin    string            `json:"origin,omitempty"`   // installation and machine
+	// ResumedFrom is the case whose place this one takes: people wanted a fresh start.
+	ResumedFrom string `json:"resumed_from,omitempty"`
 }
 
 // The vocabulary of hypotheses is package hypothesis's; these are its names here.

@@ -172,6 +172,9 @@ func (s *Fold) opened(e Entry, o Opened) bool {
 	if o.MaxTurns > 0 {
 		s.c.MaxTurns = o.MaxTurns
 	}
+	if o.ResumedFrom != "" {
+		s.c.ResumedFrom = &o.ResumedFrom
+	}
 	return true
 }
 

@@ -13,6 +13,7 @@ type Access struct {
 	Channels  []string // where cases may be opened; empty: everywhere the bot is
 	Self      bool     // the requester of a command may approve it
 	TwoPerson []string // classes or rules that need two different people
+	Refuse    string   // not empty: nobody is asked, every RISKY command is denied with this reason
 }
 
 // Needed returns how many different people have to approve a command of class

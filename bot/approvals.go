@@ -47,6 +47,9 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Deci
 	if err := a.supersede(ctx, p.Replaces); err != nil {
 		return safeexec.Decision{}, fmt.Errorf("supersede %s: %w", p.Replaces, err)
 	}
+	if a.access.Refuse != "" {
+		return a.answer(ctx, p.ID, StateDenied, a.access.Refuse)
+	}
 	var d safeexec.Decision
 	err = wait(ctx, a.db, a.sid, pollEvery, func() (bool, time.Time, error) {
 		var until time.Time
@@ -56,7 +59,7 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Deci
 		return ok, until, err
 	})
 	if errors.Is(err, agent.ErrStopped) {
-		return a.cancel(context.WithoutCancel(ctx), p.ID)
+		return a.answer(context.WithoutCancel(ctx), p.ID, StateCancelled, "stopped")
 	}
 	return d, err
 }
@@ -132,7 +135,8 @@ func (p storedProposal) unanswered(now time.Time) string {
 	return ""
 }
 
-func (a *Approvals) cancel(ctx context.Context, id string) (safeexec.Decision, error) {
+// answer ends a proposal without a person, unless somebody answered it before.
+func (a *Approvals) answer(ctx context.Context, id, state, reason string) (safeexec.Decision, error) {
 	for {
 		p, err := loadProposal(ctx, a.db, a.sid, id)
 		if err != nil {
@@ -143,9 +147,9 @@ func (a *Approvals) cancel(ctx context.Context, id string) (safeexec.Decision, e
 			d, _ := p.decision(time.Now())
 			return d, nil
 		}
-		p.State, p.At = StateCancelled, time.Now().UTC()
+		p.State, p.At, p.Reason = state, time.Now().UTC(), reason
 		if err := p.put(ctx, a.db, a.sid, nil, nil); err == nil || !conflict(err) {
-			return safeexec.Decision{Reason: "stopped", At: p.At}, err
+			return safeexec.Decision{Reason: reason, At: p.At}, err
 		}
 	}
 }

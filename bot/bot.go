@@ -56,6 +56,9 @@ var (
 	ErrNoCase    = errors.New("no such case")
 	ErrLeaseLost = errors.New("the lease of the case was lost")
 	ErrClosed    = errors.New("the case is closed")
+	// ErrTampered marks an error of Options.OpenLog: the journals are there and are
+	// not what was written.
+	ErrTampered = errors.New("the journals of the case were changed")
 )
 
 // Place is where a case lives in a transport. Thread is empty until the first
@@ -93,6 +96,24 @@ type Front interface {
 	Members(ctx context.Context, group string) ([]string, error)
 }
 
+// Follower is a front that shows the entries of a case one by one as they come,
+// as a terminal does. It gets no messages of the journal: Post is called only for
+// what is outside of it, Update and Find never.
+type Follower interface {
+	Front
+	// Follow shows the entries of a case until ctx ends. It calls shown with the
+	// number of the last entry that people can see.
+	Follow(ctx context.Context, sid string, feed Feed, shown func(n uint64)) error
+}
+
+// Feed is the entries of one case, to read.
+type Feed interface {
+	// Since returns the entries with n > after, in order.
+	Since(after uint64) ([]agent.Entry, error)
+	// Changed returns a channel that is closed at the next append.
+	Changed() <-chan struct{}
+}
+
 // Journal is one journal of a case.
 type Journal interface {
 	Append(ctx context.Context, kind string, body any) (n uint64, hash string, err error)
@@ -104,10 +125,7 @@ type Journal interface {
 
 // Log is all journals of one case.
 type Log interface {
+	Feed
 	Journal(name string) Journal
-	// Since returns the entries with n > after, in order.
-	Since(after uint64) ([]agent.Entry, error)
-	// Changed returns a channel that is closed at the next append.
-	Changed() <-chan struct{}
 	Close() error
 }

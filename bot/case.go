@@ -53,9 +53,22 @@ func (d *Desk) hold(ctx context.Context, sid string) (err error) {
 		}
 	}()
 	err = h.carry(ctx)
-	if err != nil && ctx.Err() == nil {
-		d.o.Log.Error("case rests", "session_id", sid, "err", err)
-		h.tell(ctx, err)
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	d.o.Log.Error("case rests", "session_id", sid, "err", err)
+	if errors.Is(err, ErrTampered) {
+		if closed, berr := h.broken(ctx, err); closed || berr == nil {
+			return unless(closed, err)
+		}
+	}
+	h.tell(ctx, err)
+	return err
+}
+
+func unless(done bool, err error) error {
+	if done {
+		return nil
 	}
 	return err
 }
@@ -71,13 +84,14 @@ func (h *holder) carry(ctx context.Context) error {
 	h.log = log
 	defer log.Close()
 	resume, err := h.begin(ctx)
-	if err == nil {
-		err = h.adopt(ctx)
-	}
 	if err != nil {
 		return err
 	}
-	p, err := h.projector(ctx, resume)
+	copied, err := h.void(ctx)
+	if err != nil {
+		return err
+	}
+	v, err := h.viewer(ctx, resume)
 	if err != nil {
 		return err
 	}
@@ -89,8 +103,11 @@ func (h *holder) carry(ctx context.Context) error {
 	defer stop(nil)
 	h.lost, h.stop = lost, stop
 	wg.Go(func() { h.keep(live) })
-	wg.Go(func() { p.run(live) })
-	return h.investigate(run, live, p, resume)
+	wg.Go(func() { v.run(live) })
+	if err := h.vet(run, resume, copied); err != nil && !errors.Is(err, agent.ErrStopped) {
+		return err
+	}
+	return h.investigate(run, live, v, resume)
 }
 
 // begin writes the first entry of a new case, or the take-over of an old one.
@@ -119,40 +136,25 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	return false, err
 }
 
-// adopt takes a case in whose files were copied here from somewhere else. Its
-// answers may count there too, so every unfinished proposal is SUPERSEDED and
-// asked again.
-func (h *holder) adopt(ctx context.Context) error {
+// void makes sure that no old answer counts in a case whose files were copied
+// here from somewhere else: the answers may count there too, so every unfinished
+// proposal is SUPERSEDED and asked again.
+func (h *holder) void(ctx context.Context) (copied bool, err error) {
 	o := h.d.o
 	if o.Native == nil {
-		return nil
+		return false, nil
 	}
 	native, err := o.Native(ctx, h.sid)
 	if err != nil || native {
-		return err
+		return false, err
 	}
-	vs, err := o.DB.List(ctx, h.sid, "proposal/")
-	if err != nil {
-		return err
-	}
-	for _, v := range vs {
-		p, err := loadProposal(ctx, o.DB, h.sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
-		if err != nil {
-			return err
-		}
+	return true, h.each(ctx, func(p storedProposal) error {
 		if p.State != StatePending && p.State != StateApproved {
-			continue
+			return nil
 		}
 		p.State, p.At = StateSuperseded, time.Now().UTC()
-		if err := p.put(ctx, o.DB, h.sid, nil, nil); err != nil {
-			return err
-		}
-	}
-	text := "The files of this case were copied here from another place. Answers that were given before do not count any more."
-	if _, _, err := h.log.Journal("case").Append(ctx, show.KindOfNotice, show.Notice{Text: text}); err != nil {
-		return err
-	}
-	return o.Adopt(ctx, h.sid)
+		return p.put(ctx, o.DB, h.sid, nil, nil)
+	})
 }
 
 func (h *holder) opened() agent.Opened {
@@ -162,8 +164,46 @@ func (h *holder) opened() agent.Opened {
 		Symptom: h.info.Opening.Symptom, Requester: h.info.Opening.Requester, Transport: pl.Transport,
 		Place: map[string]string{"channel": pl.Channel, "team": pl.Team},
 		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, Approvers: o.Access.Approvers,
-		Delivery: h.info.Opening.Delivery,
+		Delivery: h.info.Opening.Delivery, ResumedFrom: h.info.Opening.From,
 	}
+}
+
+// viewer keeps what people see in step with the journal.
+type viewer interface {
+	run(ctx context.Context)
+	shown() <-chan uint64 // receives the last entry that people can see
+}
+
+func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
+	if f, ok := h.d.o.Front.(Follower); ok {
+		return &following{f: f, h: h, settled: make(chan uint64, 1)}, nil
+	}
+	return h.projector(ctx, resume)
+}
+
+// following shows a case entry by entry.
+type following struct {
+	f       Follower
+	h       *holder
+	settled chan uint64
+}
+
+func (f *following) shown() <-chan uint64 { return f.settled }
+
+func (f *following) run(ctx context.Context) {
+	err := f.f.Follow(ctx, f.h.sid, f.h.log, func(n uint64) { latest(f.settled, n) })
+	if err != nil && ctx.Err() == nil {
+		f.h.lost(fmt.Errorf("show the case: %w", err)) // nobody sees what happens: nothing may happen
+	}
+}
+
+// latest leaves n as the only value in c.
+func latest(c chan uint64, n uint64) {
+	select {
+	case <-c:
+	default:
+	}
+	c <- n
 }
 
 func (h *holder) projector(ctx context.Context, resume bool) (*projector, error) {
@@ -188,7 +228,7 @@ func (h *holder) projector(ctx context.Context, resume bool) (*projector, error)
 
 // investigate runs the agent, writes the report and closes the case once people
 // can see it. live outlives a stop by a person, so that the end is still shown.
-func (h *holder) investigate(ctx, live context.Context, p *projector, resume bool) error {
+func (h *holder) investigate(ctx, live context.Context, v viewer, resume bool) error {
 	if done, err := h.reported(); err != nil {
 		return err
 	} else if !done {
@@ -196,7 +236,7 @@ func (h *holder) investigate(ctx, live context.Context, p *projector, resume boo
 			return err
 		}
 	}
-	return h.close(live, p)
+	return h.close(live, v)
 }
 
 func (h *holder) reported() (bool, error) {
@@ -227,12 +267,48 @@ func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 	if err := live.Err(); err != nil {
 		return err
 	}
+	if err := h.cancelOpen(live); err != nil {
+		return err
+	}
 	rep, err := o.Report(live, h.sid)
 	if err != nil {
 		return fmt.Errorf("report: %w", err)
 	}
 	_, _, err = h.log.Journal("case").Append(live, show.KindOfReport, rep)
 	return err
+}
+
+// cancelOpen cancels the proposals that the end of the case left without an
+// answer: a click on such a card is told so.
+func (h *holder) cancelOpen(ctx context.Context) error {
+	return h.each(ctx, func(p storedProposal) error {
+		if p.State != StatePending && p.State != StateApproved {
+			return nil
+		}
+		p.State, p.At, p.Reason = StateCancelled, time.Now().UTC(), "the case ended"
+		if err := p.put(ctx, h.d.o.DB, h.sid, nil, nil); err != nil && !conflict(err) {
+			return err
+		}
+		return nil
+	})
+}
+
+// each reads the stored proposals of the case one by one.
+func (h *holder) each(ctx context.Context, f func(storedProposal) error) error {
+	vs, err := h.d.o.DB.List(ctx, h.sid, "proposal/")
+	if err != nil {
+		return err
+	}
+	for _, v := range vs {
+		p, err := loadProposal(ctx, h.d.o.DB, h.sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
+		if err != nil {
+			return err
+		}
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // save stores the session file under the case's fence.
@@ -246,7 +322,7 @@ func (h *holder) save(ctx context.Context, c agent.Case) error {
 }
 
 // close waits until the thread shows everything, then marks the case closed.
-func (h *holder) close(ctx context.Context, p *projector) error {
+func (h *holder) close(ctx context.Context, v viewer) error {
 	entries, err := h.log.Since(0)
 	if err != nil || len(entries) == 0 {
 		return err
@@ -256,7 +332,7 @@ func (h *holder) close(ctx context.Context, p *projector) error {
 	defer t.Stop()
 	for shown := uint64(0); shown < last.N; {
 		select {
-		case shown = <-p.settled:
+		case shown = <-v.shown():
 		case <-t.C:
 			return errors.New("the thread does not show the end of the case yet")
 		case <-ctx.Done():
@@ -273,19 +349,27 @@ func (h *holder) closed(ctx context.Context, entries []agent.Entry, last agent.E
 		if e.Kind == show.KindOfReport && json.Unmarshal(e.Body, &r) == nil {
 			h.info.Verdict, h.info.Summary = r.Verdict, r.Summary
 		}
+		var i show.Integrity
+		if e.Kind == show.KindOfIntegrity && json.Unmarshal(e.Body, &i) == nil {
+			h.info.Next = i.Next
+		}
 	}
-	if h.d.o.Register != nil {
-		body := map[string]any{"session_id": h.sid, "head": last.Head, "n": last.N, "verdict": h.info.Verdict}
-		if _, _, err := h.d.o.Register.Append(ctx, "closed", body); err != nil {
+	return h.d.record(ctx, h.info, map[string]any{"session_id": h.sid, "head": last.Head, "n": last.N, "verdict": h.info.Verdict})
+}
+
+// record registers that a case was closed and marks it so.
+func (d *Desk) record(ctx context.Context, info CaseInfo, entry map[string]any) error {
+	if d.o.Register != nil {
+		if _, _, err := d.o.Register.Append(ctx, "closed", entry); err != nil {
 			return fmt.Errorf("register: %w", err)
 		}
 	}
-	data, err := json.Marshal(h.info)
+	data, err := json.Marshal(info)
 	if err != nil {
 		return err
 	}
-	return h.d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment,
-		Writes: []store.Write{{Key: caseKey(h.sid), Data: data}, {Key: activeKey(h.sid)}}})
+	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment,
+		Writes: []store.Write{{Key: caseKey(info.SessionID), Data: data}, {Key: activeKey(info.SessionID)}}})
 }
 
 // keep renews the lease at a third of its time and watches for a stop. When two
@@ -337,23 +421,14 @@ func (h *holder) lookForStop(ctx context.Context) {
 	}
 }
 
-// tell says in the thread that the case rests, without the journal: it may be
-// the journal that cannot be written.
+// tell says in the thread, once, that the case rests.
 func (h *holder) tell(ctx context.Context, why error) {
-	m, err := loadMessages(ctx, h.d.o.DB, h.sid)
-	if err != nil || !h.d.firstRest(h.sid) {
+	if !h.d.firstRest(h.sid) {
 		return
-	}
-	if m.Place == (Place{}) {
-		m.Place = h.info.Opening.Place // no thread yet: say it in the channel
 	}
 	text := "This case rests and nothing runs: " + h.d.o.Redact(why.Error()) + ". It continues by itself when that is mended."
 	if errors.Is(why, store.ErrBroken) {
 		text = "This case rests and nothing runs: its journal or state could not be written (" + h.d.o.Redact(why.Error()) + "). It continues when that is mended and the bot is started again."
 	}
-	tctx, done := context.WithTimeout(ctx, 5*time.Second)
-	defer done()
-	if _, err := h.d.o.Front.Post(tctx, m.Place, show.Message{Key: "rest", SessionID: h.sid, Kind: show.KindLog, Text: text, Log: &show.LogView{What: "rests", Body: text}}); err != nil {
-		h.d.o.Log.Warn("people are not told that the case rests", "session_id", h.sid, "err", err)
-	}
+	h.post(ctx, show.Message{Key: "rest", Kind: show.KindLog, Text: text, Log: &show.LogView{What: "rests", Body: text}})
 }

@@ -36,26 +36,27 @@ type Investigator interface {
 
 // Options build a Desk. All fields are required unless said otherwise.
 type Options struct {
-	DB       store.DB
-	Front    Front
-	Access   Access
-	Owner    string        // names this process in leases
-	Lease    time.Duration // 12 s by default
-	Brain    string        // name of the brain, for the opened entry
-	Policy   string        // policy version
-	MaxTurns int
-	OpenLog  func(ctx context.Context, sid string, fence uint64) (Log, error)
-	Native   func(ctx context.Context, sid string) (bool, error) // nil: always; false voids every open answer
-	Adopt    func(ctx context.Context, sid string) error         // with Native: the case belongs here now
-	Register Journal                                             // may be nil: nothing is registered
-	Build    func(Parts) (Investigator, error)
-	Report   func(ctx context.Context, sid string) (show.Report, error) // also writes the file
-	Body     func(sid string) ([]byte, error)                           // the report file
-	Check    func(command string) (problem string)                      // of an edited command
-	Redact   func(string) string
-	Session  func(agent.Case) ([]byte, error) // the session file
-	Log      *slog.Logger
-	Now      func() time.Time // nil: time.Now; names cases
+	DB        store.DB
+	Front     Front
+	Transport string // Run takes the cases of this transport only; "": all
+	Access    Access
+	Owner     string        // names this process in leases
+	Lease     time.Duration // 12 s by default
+	Brain     string        // name of the brain, for the opened entry
+	Policy    string        // policy version
+	MaxTurns  int
+	OpenLog   func(ctx context.Context, sid string, fence uint64) (Log, error)
+	Native    func(ctx context.Context, sid string) (bool, error) // nil: always; false voids every open answer
+	Adopt     func(ctx context.Context, sid string) error         // with Native: the case belongs here now
+	Register  Journal                                             // may be nil: nothing is registered
+	Build     func(Parts) (Investigator, error)
+	Report    func(ctx context.Context, sid string) (show.Report, error) // also writes the file
+	Body      func(sid string) ([]byte, error)                           // the report file
+	Check     func(command string) (problem string)                      // of an edited command
+	Redact    func(string) string
+	Session   func(agent.Case) ([]byte, error) // the session file
+	Log       *slog.Logger
+	Now       func() time.Time // nil: time.Now; names cases
 }
 
 // Desk opens, resumes and ends cases.
@@ -97,6 +98,7 @@ type Opening struct {
 	Symptom   string
 	Requester string
 	Place     Place
+	From      string `json:",omitempty"` // the case that this one takes the place of
 }
 
 // CaseInfo is the deployment's value about one case, at case/{sid}.
@@ -108,6 +110,7 @@ type CaseInfo struct {
 	Verdict   string    `json:"verdict,omitempty"`
 	Summary   string    `json:"summary,omitempty"`
 	ClosedAt  time.Time `json:"closed_at"`
+	Next      string    `json:"next,omitempty"` // the fresh case that people wanted instead
 }
 
 // symptomMax is the longest symptom that is kept, in bytes.
@@ -268,9 +271,49 @@ func (d *Desk) scan(ctx context.Context) error {
 		return err
 	}
 	for _, v := range vs {
-		d.start(strings.TrimPrefix(v.Key.Name, "active/"))
+		sid := strings.TrimPrefix(v.Key.Name, "active/")
+		if d.foreign(ctx, sid) {
+			continue
+		}
+		d.start(sid)
 	}
 	return nil
+}
+
+// foreign reports whether a case belongs to another transport, whose own process
+// carries it.
+func (d *Desk) foreign(ctx context.Context, sid string) bool {
+	if d.o.Transport == "" || d.carries(sid) {
+		return false
+	}
+	c, err := d.Case(ctx, sid)
+	return err == nil && c.Opening.Place.Transport != d.o.Transport
+}
+
+func (d *Desk) carries(sid string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.running[sid]
+}
+
+// Carry holds one case until it is closed, without Run: a terminal carries the
+// one case that it shows. An error means that the case is still open:
+// [store.ErrHeld], [ErrNoCase], [ErrTampered], the cause of ctx, or whatever kept
+// it from going on.
+func (d *Desk) Carry(ctx context.Context, sid string) error {
+	for {
+		err := d.hold(ctx, sid)
+		if !errors.Is(err, ErrTampered) {
+			return err
+		}
+		asked := wait(ctx, d.o.DB, sid, pollEvery, func() (bool, time.Time, error) {
+			q, err := loadQuestion(ctx, d.o.DB, sid, brokenID)
+			return q.Answer != nil, time.Time{}, err
+		})
+		if asked != nil {
+			return errors.Join(err, asked)
+		}
+	}
 }
 
 // start runs a case in its own goroutine unless it runs already, failed a moment

@@ -320,46 +320,6 @@ func TestSecondDeskDoesNotTakeAHeldCase(t *testing.T) {
 	}
 }
 
-// TestCopiedCaseVoidsItsAnswers: an approval that was given elsewhere does not
-// start anything here.
-func TestCopiedCaseVoidsItsAnswers(t *testing.T) {
-	native := false
-	var mu sync.Mutex
-	of, pr, got := pending(t, func(o *Options) {
-		o.Native = func(context.Context, string) (bool, error) { mu.Lock(); defer mu.Unlock(); return native, nil }
-		o.Adopt = func(context.Context, string) error { mu.Lock(); defer mu.Unlock(); native = true; return nil }
-	})
-	_ = got
-	if p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID); err != nil || p.State != StatePending {
-		t.Errorf("a proposal made after the adoption is %s, %v", p.State, err)
-	}
-	of.until("people are told", func() bool { return of.shows("copied here") })
-	h := &holder{d: of.desk, sid: pr.SessionID}
-	mu.Lock()
-	native = false
-	mu.Unlock()
-	h.log = noteLog{}
-	if err := h.adopt(context.Background()); err != nil {
-		t.Fatal(err)
-	}
-	p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID)
-	if err != nil || p.State != StateSuperseded {
-		t.Errorf("an open proposal of a copied case is %s, %v, want SUPERSEDED", p.State, err)
-	}
-	if d, ok := p.decision(time.Now()); !ok || d.Action != safeexec.Deny || d.Reason != "superseded" {
-		t.Errorf("decision = %+v, %v", d, ok)
-	}
-}
-
-// noteLog swallows entries: the test looks at the store.
-type noteLog struct{ Log }
-
-func (noteLog) Journal(string) Journal { return noteJournal{} }
-
-type noteJournal struct{ Journal }
-
-func (noteJournal) Append(context.Context, string, any) (uint64, string, error) { return 1, "", nil }
-
 func TestStatus(t *testing.T) {
 	of, pr, _ := pending(t)
 	ctx := context.Background()

@@ -202,7 +202,7 @@ func (r runner) Investigate(ctx context.Context) (agent.Conclusion, error) {
 		return agent.Conclusion{}, err
 	}
 	c := agent.Conclusion{EndedBy: "brain", At: time.Now()}
-	_, _, err := r.p.Log.Journal("case").Append(ctx, "concluded", c)
+	_, _, err := r.p.Log.Journal("case").Append(context.WithoutCancel(ctx), "concluded", c)
 	return c, err
 }
 

@@ -161,12 +161,10 @@ func (p *projector) settle(next time.Duration) {
 	if next > 0 && p.again.IsZero() {
 		return // an edit is still due
 	}
-	select {
-	case <-p.settled:
-	default:
-	}
-	p.settled <- n
+	latest(p.settled, n)
 }
+
+func (p *projector) shown() <-chan uint64 { return p.settled }
 
 // stale reports whether the journal moved on since the entries were read.
 func (p *projector) stale() bool {

@@ -152,9 +152,23 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string) (Reply
 			return refuse("That is not one of the answers."), nil
 		}
 		err = answer(ctx, d.o.DB, sid, q, agent.Answer{Key: key, By: by, Text: label, At: time.Now().UTC()})
+		if err == nil && q.Question.Kind == AskTampered {
+			d.nudge(sid)
+		}
 		if err == nil || !conflict(err) {
 			return Reply{OK: err == nil, State: label}, err
 		}
+	}
+}
+
+// nudge lets a case that rests try again at once.
+func (d *Desk) nudge(sid string) {
+	d.mu.Lock()
+	delete(d.retry, sid)
+	d.mu.Unlock()
+	select {
+	case d.wake <- struct{}{}:
+	default:
 	}
 }
 

@@ -24,6 +24,8 @@ const (
 	KindOfReport   = "report"
 	kindOfRepair   = "repair"
 	KindOfNotice   = "notice"
+	// KindOfIntegrity: people chose what becomes of a case whose files were changed.
+	KindOfIntegrity = "integrity"
 )
 
 // stepsShown bounds the progress message: earlier steps are counted, not listed.
@@ -51,6 +53,25 @@ type Refusal struct {
 // Notice is the body of a notice entry: something that people should know.
 type Notice struct {
 	Text string `json:"text"`
+}
+
+// Integrity is the body of an integrity entry: the files of the case were not as
+// they were left, and what people chose.
+type Integrity struct {
+	Why    []string `json:"why"`    // a clause each
+	Choice string   `json:"choice"` // continue, fresh, abort
+	By     string   `json:"by"`
+	Next   string   `json:"next,omitempty"` // fresh: the case that takes its place
+}
+
+func (i Integrity) text() string {
+	switch i.Choice {
+	case "continue":
+		return "The case continues although its files were changed"
+	case "fresh":
+		return "A fresh case takes the place of this one: " + i.Next
+	}
+	return "The case is given up because its files were changed"
 }
 
 // LateReason is the body of a reason entry: words that arrived after a denial
@@ -164,6 +185,11 @@ func (s *Fold) line(e agent.Entry) {
 		if json.Unmarshal(e.Body, &n) == nil {
 			s.log(e, LogView{What: "notice", Body: n.Text})
 		}
+	case KindOfIntegrity:
+		var i Integrity
+		if json.Unmarshal(e.Body, &i) == nil {
+			s.log(e, LogView{What: "notice", By: i.By, Body: i.text()})
+		}
 	case "instruction":
 		var i agent.Instruction
 		if json.Unmarshal(e.Body, &i) == nil {
@@ -247,6 +273,11 @@ func (s *Fold) conclude(e agent.Entry) {
 		s.log(e, LogView{What: "stopped", By: c.By})
 	}
 	s.progress.Done = true
+	for _, card := range s.cards {
+		if card.State == "PENDING" { // it ended without an answer
+			card.State, card.At, card.Reason = "CANCELLED", e.Time, "the case ended"
+		}
+	}
 }
 
 func (s *Fold) report(e agent.Entry) {

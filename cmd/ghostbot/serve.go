@@ -169,6 +169,9 @@ func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
 
 func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
 	log, err := audit.Open(ctx, audit.Options{Dir: p.auditDir, SID: sid, Fence: fence, Stream: stream{p.db, sid, fence}, Keys: p.keys})
+	if errors.Is(err, audit.ErrBroken) || errors.Is(err, audit.ErrDiverged) {
+		return nil, fmt.Errorf("%w: %w", bot.ErrTampered, err)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -77,7 +77,7 @@ func (o *op) value(k store.Key) (store.Value, error) {
 		err = store.ErrNotFound
 	}
 	if err == nil && !json.Valid(data) {
-		err = fmt.Errorf("%s: the file is not JSON", k)
+		err = fmt.Errorf("%s: %w: the file is not JSON", k, store.ErrInvalid)
 	}
 	if err != nil {
 		return store.Value{}, err

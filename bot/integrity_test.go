@@ -1,0 +1,326 @@
+package bot
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/audit"
+	"ghostbot/bot/show"
+	"ghostbot/safeexec"
+	"ghostbot/store"
+)
+
+// saved is an investigation that saves the session file after one turn, proposes
+// a command and waits for it; a second holder only waits.
+func saved(asked chan<- safeexec.Proposal) investigation {
+	step := func(ctx context.Context, p Parts) error {
+		if !p.Resume {
+			if _, _, err := p.Log.Journal("case").Append(ctx, agent.KindTurn, agent.TurnEntry{Turn: 1, Text: "Looking."}); err != nil {
+				return err
+			}
+			entries, err := p.Feed(ctx, 0)
+			if err != nil {
+				return err
+			}
+			f := agent.NewFold(p.SessionID)
+			for _, e := range entries {
+				f.Apply(e)
+			}
+			if err := p.Save(ctx, f.Case()); err != nil {
+				return err
+			}
+		}
+		pr, err := propose(ctx, p, "systemctl", "restart", "checkout")
+		if err != nil {
+			return err
+		}
+		asked <- pr
+		if _, err := p.Approver.Ask(ctx, pr); err != nil {
+			return err
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+	return func(ctx context.Context, p Parts) error {
+		err := step(ctx, p)
+		if errors.Is(context.Cause(ctx), agent.ErrStopped) {
+			return nil // the runner concludes
+		}
+		return err
+	}
+}
+
+// resting opens a case, lets it wait at a card, and ends the desk.
+func resting(t *testing.T, edit ...func(*Options)) (of *office, sid string, pr safeexec.Proposal, asked chan safeexec.Proposal) {
+	t.Helper()
+	asked = make(chan safeexec.Proposal, 4)
+	of = newOffice(t, saved(asked), edit...)
+	stop := of.run()
+	sid = of.open("d1")
+	pr = <-asked
+	of.until("the card is stored", func() bool {
+		_, err := loadProposal(context.Background(), of.db, sid, pr.ID)
+		return err == nil
+	})
+	stop()
+	return of, sid, pr, asked
+}
+
+func sessionKey(sid string) store.Key { return store.Key{Scope: sid, Name: "ghost_session"} }
+
+// tamper changes the session file.
+func (of *office) tamper(sid string, f func([]byte) []byte) {
+	of.t.Helper()
+	ctx := context.Background()
+	v, err := of.db.Get(ctx, sessionKey(sid))
+	if err == nil {
+		err = of.db.Commit(ctx, store.Commit{Scope: sid, Writes: []store.Write{{Key: sessionKey(sid), Data: f(v.Data)}}})
+	}
+	if err != nil {
+		of.t.Fatal(err)
+	}
+}
+
+// again runs another desk on the same files.
+func (of *office) again() {
+	of.t.Helper()
+	o := of.o
+	o.Owner = "after"
+	var err error
+	if of.desk, err = New(o); err != nil {
+		of.t.Fatal(err)
+	}
+	of.run()
+}
+
+func TestTamperedFilesAreAskedAbout(t *testing.T) {
+	tests := []struct {
+		name string
+		bad  func(of *office, sid string)
+		want string
+	}{
+		{"changed", func(of *office, sid string) {
+			of.tamper(sid, func(b []byte) []byte { return bytes.Replace(b, []byte("502"), []byte("503"), 1) })
+		}, "does not match"},
+		{"checksum removed", func(of *office, sid string) {
+			of.tamper(sid, func(b []byte) []byte { return bytes.Replace(b, []byte("_checksum"), []byte("_check"), 1) })
+		}, "does not match"},
+		{"no JSON", func(of *office, sid string) {
+			if err := os.WriteFile(filepath.Join(of.dir, "cases", sid, "ghost_session.json"), []byte("{"), 0o600); err != nil {
+				of.t.Fatal(err)
+			}
+		}, "damaged"},
+		{"empty", func(of *office, sid string) { of.tamper(sid, func([]byte) []byte { return []byte("{}") }) }, "damaged"},
+		{"another case", func(of *office, sid string) {
+			of.tamper(sid, func([]byte) []byte {
+				b, err := agent.SessionFile(agent.Case{SessionID: "ghost_20000101_000000"})
+				if err != nil {
+					of.t.Fatal(err)
+				}
+				return b
+			})
+		}, "belongs to another case"},
+		{"ahead of the journals", func(of *office, sid string) {
+			of.tamper(sid, func([]byte) []byte {
+				b, err := agent.SessionFile(agent.Case{SessionID: sid, LastN: 4000})
+				if err != nil {
+					of.t.Fatal(err)
+				}
+				return b
+			})
+		}, "cut off"},
+		{"gone", func(of *office, sid string) {
+			if err := of.db.Commit(context.Background(), store.Commit{Scope: sid, Writes: []store.Write{{Key: sessionKey(sid)}}}); err != nil {
+				of.t.Fatal(err)
+			}
+		}, "gone"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			of, sid, _, asked := resting(t)
+			tt.bad(of, sid)
+			of.again()
+			of.until("people are asked", func() bool { return of.shows("question/tampered-1=") })
+			if !of.shows(tt.want) {
+				t.Errorf("shown: %q, want %q", of.board.texts(), tt.want)
+			}
+			select {
+			case <-asked:
+				t.Fatal("the case went on before anybody chose")
+			default:
+			}
+			of.choose(sid, "tampered-1", ChooseContinue)
+			<-asked // the investigation is built and goes on
+			of.until("the choice is shown", func() bool { return of.shows("continues although") })
+		})
+	}
+}
+
+// choose answers a question as an approver.
+func (of *office) choose(sid, id, key string) {
+	of.t.Helper()
+	r, err := of.desk.Answer(context.Background(), sid, id, key, "U1", "")
+	if err != nil || !r.OK {
+		of.t.Fatalf("Answer = %+v, %v", r, err)
+	}
+}
+
+// An untouched case is never asked about, and neither is one that crashed.
+func TestUntouchedCaseIsNotAskedAbout(t *testing.T) {
+	of, _, _, asked := resting(t)
+	of.again()
+	<-asked
+	if of.shows("tampered") {
+		t.Errorf("shown: %q", of.board.texts())
+	}
+}
+
+func TestOnlyApproversChoose(t *testing.T) {
+	of, sid, _, _ := resting(t)
+	of.tamper(sid, func([]byte) []byte { return nil })
+	of.again()
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1=") })
+	if r, err := of.desk.Answer(context.Background(), sid, "tampered-1", ChooseContinue, "U9", ""); err != nil || r.OK {
+		t.Errorf("a person who may not approve chose: %+v, %v", r, err)
+	}
+}
+
+func TestFreshCaseTakesThePlace(t *testing.T) {
+	of, sid, pr, asked := resting(t)
+	of.tamper(sid, func([]byte) []byte { return []byte("{}") })
+	of.again()
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1=") })
+	of.choose(sid, "tampered-1", ChooseFresh)
+	of.until("the old case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+	c, err := of.desk.Case(context.Background(), sid)
+	if err != nil || c.Next == "" {
+		t.Fatalf("no fresh case: %+v, %v", c, err)
+	}
+	n, err := of.desk.Case(context.Background(), c.Next)
+	if err != nil || n.Opening.Symptom != c.Opening.Symptom || n.Opening.From != sid {
+		t.Errorf("fresh case %+v, %v", n, err)
+	}
+	fresh := <-asked
+	if fresh.SessionID != c.Next {
+		fresh = <-asked // the old case may have begun to go on before the stop reached it
+	}
+	if fresh.SessionID != c.Next {
+		t.Errorf("a proposal of %s, want of %s", fresh.SessionID, c.Next)
+	}
+	if p, err := loadProposal(context.Background(), of.db, sid, pr.ID); err != nil || p.State != StateCancelled {
+		t.Errorf("the old card is %s, %v", p.State, err)
+	}
+	if r, err := of.desk.Resolve(context.Background(), clickOn(pr, "U1", safeexec.Approve)); err != nil || r.OK {
+		t.Errorf("a click on the old card: %+v, %v", r, err)
+	}
+}
+
+func TestAbortEndsTheCase(t *testing.T) {
+	of, sid, _, _ := resting(t)
+	of.tamper(sid, func([]byte) []byte { return []byte("{}") })
+	of.again()
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1=") })
+	of.choose(sid, "tampered-1", ChooseAbort)
+	of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+	c, err := of.desk.Case(context.Background(), sid)
+	all, err2 := of.desk.Cases(context.Background())
+	if err != nil || err2 != nil || c.Next != "" || len(all) != 1 {
+		t.Errorf("cases %+v, %v, %v", all, err, err2)
+	}
+}
+
+// A copied case voids the answers that were given elsewhere, and asks.
+func TestCopiedCaseVoidsItsAnswersAndAsks(t *testing.T) {
+	var mu sync.Mutex
+	native := true
+	of, sid, pr, asked := resting(t, func(o *Options) {
+		o.Native = func(context.Context, string) (bool, error) { mu.Lock(); defer mu.Unlock(); return native, nil }
+		o.Adopt = func(context.Context, string) error { mu.Lock(); defer mu.Unlock(); native = true; return nil }
+	})
+	if r, err := of.desk.Resolve(context.Background(), clickOn(pr, "U2", safeexec.Approve)); err != nil || !r.OK {
+		t.Fatalf("Resolve = %+v, %v", r, err)
+	}
+	mu.Lock()
+	native = false
+	mu.Unlock()
+	of.again()
+	of.until("people are asked", func() bool { return of.shows("copied here") })
+	p, err := loadProposal(context.Background(), of.db, sid, pr.ID)
+	if err != nil || p.State != StateSuperseded {
+		t.Errorf("an approved proposal of a copied case is %s, %v, want SUPERSEDED", p.State, err)
+	}
+	if d, ok := p.decision(time.Now()); !ok || d.Action != safeexec.Deny || d.Reason != "superseded" {
+		t.Errorf("decision = %+v, %v", d, ok)
+	}
+	of.choose(sid, "tampered-1", ChooseContinue)
+	<-asked
+	of.until("the case belongs here", func() bool { mu.Lock(); defer mu.Unlock(); return native })
+}
+
+// Journals that do not verify are never appended to: people choose between a
+// fresh case and none.
+func TestBrokenJournalsAreAskedAbout(t *testing.T) {
+	for _, choice := range []string{ChooseFresh, ChooseAbort} {
+		t.Run(choice, func(t *testing.T) {
+			of, sid, _, _ := resting(t, func(o *Options) {
+				open := o.OpenLog
+				o.OpenLog = func(ctx context.Context, sid string, fence uint64) (Log, error) {
+					l, err := open(ctx, sid, fence)
+					if errors.Is(err, audit.ErrBroken) || errors.Is(err, audit.ErrDiverged) {
+						err = errors.Join(ErrTampered, err)
+					}
+					return l, err
+				}
+			})
+			path := filepath.Join(of.dir, "audit", audit.FileName(sid, audit.Case))
+			b, err := os.ReadFile(path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			forged := bytes.Replace(b, []byte("502"), []byte("200"), 1)
+			if err := os.WriteFile(path, forged, 0o600); err != nil {
+				t.Fatal(err)
+			}
+			of.again()
+			of.until("people are asked", func() bool { return of.shows("question/tampered-journals=") })
+			if r, _ := of.desk.Answer(context.Background(), sid, brokenID, ChooseContinue, "U1", ""); r.OK {
+				t.Error("a case with broken journals may continue")
+			}
+			of.choose(sid, brokenID, choice)
+			of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+			c, err := of.desk.Case(context.Background(), sid)
+			if err != nil || (c.Next != "") != (choice == ChooseFresh) {
+				t.Errorf("case %+v, %v", c, err)
+			}
+			if after, err := os.ReadFile(path); err != nil || !bytes.Equal(after, forged) {
+				t.Errorf("the broken journal was touched (%v)", err)
+			}
+		})
+	}
+}
+
+func TestIntegrityTextsNameTheChoice(t *testing.T) {
+	for choice, want := range map[string]string{ChooseContinue: "continues although", ChooseFresh: "ghost_20260102_030405", ChooseAbort: "given up"} {
+		f := show.New("ghost_20260101_000000", show.Rules{})
+		opened, err := json.Marshal(agent.Opened{Symptom: "x"})
+		body, err2 := json.Marshal(show.Integrity{Choice: choice, By: "U1", Next: "ghost_20260102_030405"})
+		if err != nil || err2 != nil {
+			t.Fatal(err, err2)
+		}
+		f.Apply(agent.Entry{N: 1, Journal: "case", Kind: agent.KindOpened, Body: opened})
+		f.Apply(agent.Entry{N: 2, Journal: "case", Kind: show.KindOfIntegrity, Body: body})
+		ms := f.Messages()
+		if got := ms[len(ms)-1].Text; !strings.Contains(got, want) {
+			t.Errorf("%s is shown as %q, want %q", choice, got, want)
+		}
+	}
+}
