@@ -222,6 +222,16 @@ func (d *data) integrity(b *strings.Builder) {
 	default:
 		fmt.Fprintf(b, "- The chains did NOT verify when this report was built: %s\n", d.prose(v.Why))
 	}
+	for _, e := range d.entries {
+		var x struct {
+			Why    []string `json:"why"`
+			Choice string   `json:"choice"`
+			By     string   `json:"by"`
+		}
+		if e.Journal == audit.Case && e.Kind == "integrity" && decode(e, &x) {
+			fmt.Fprintf(b, "- The stored files of the case were not as they had been left: %s. %s chose: %s%s\n", d.prose(strings.Join(x.Why, "; ")), d.prose(cmpOr(x.By, "nobody")), d.prose(x.Choice), cite(e.ID()))
+		}
+	}
 	if _, bad := d.f.Skipped(); bad > 0 {
 		fmt.Fprintf(b, "- %s could not be read and are not part of this report.\n", count(bad, "entry"))
 	}

@@ -2,25 +2,14 @@ package slack
 
 import (
 	"strings"
-	"unicode"
 	"unicode/utf8"
 
 	slackgo "github.com/slack-go/slack"
+
+	"ghostbot/bot/show"
 )
 
-// clean removes control characters, direction overrides and zero-width
-// characters from untrusted text; lines and tabs stay.
-func clean(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t':
-			return r
-		case r == utf8.RuneError, unicode.IsControl(r), unicode.Is(unicode.Cf, r):
-			return -1
-		}
-		return r
-	}, strings.ToValidUTF8(s, ""))
-}
+func clean(s string) string { return show.Clean(s) }
 
 // escape makes untrusted text safe for mrkdwn: no <...> markup can arise from it
 // (Slack's formatting reference: escape &, < and >, in that order), and no code
@@ -82,7 +71,7 @@ func cut(s string, n int) string {
 	return string(r[:n-1]) + "…"
 }
 
-func oneLine(s string) string { return strings.Join(strings.Fields(clean(s)), " ") }
+func oneLine(s string) string { return show.OneLine(s) }
 
 // plainText is a plain_text object, which parses no markup.
 func plainText(s string, n int) *slackgo.TextBlockObject {

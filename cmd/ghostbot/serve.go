@@ -92,7 +92,7 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 		return nil, err
 	}
 	p.close = func() { stop(); db.Close() }
-	o := p.options(front, register)
+	o := p.options(front, "slack", register)
 	o.Adopt = db.Adopt
 	o.Native = func(ctx context.Context, sid string) (bool, error) {
 		native, _, err := db.Native(ctx, sid)
@@ -106,10 +106,10 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 	return p, nil
 }
 
-func (p *program) options(front bot.Front, register bot.Journal) bot.Options {
+func (p *program) options(front bot.Front, transport string, register bot.Journal) bot.Options {
 	host, _ := os.Hostname()
 	return bot.Options{
-		DB: p.db, Front: front, Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Lease: p.cfg.Lease,
+		DB: p.db, Front: front, Transport: transport, Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Lease: p.cfg.Lease,
 		Access:   bot.Access{Approvers: p.cfg.Approvers, Channels: p.cfg.Channels, Self: p.cfg.SelfApproval, TwoPerson: p.cfg.TwoPerson},
 		Brain:    p.brain.Name(),
 		Policy:   p.policy.Version(),
