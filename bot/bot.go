@@ -31,23 +31,14 @@
 //
 // # What people see
 //
-// Package show is a pure function from the journal to messages; the projector compares
-// it with the message map and posts or edits what differs. Nothing is queued:
-// after an outage the same comparison catches up, so an edit that was overtaken
-// is never sent, and no card, decision or report is dropped. Rebuilding from
-// entry 1 into an empty thread gives the same messages.
-//
-// A message is marked in the map before it is posted. Only a message with such a
-// mark and no address is looked for in the thread (by the key in its metadata)
-// before it is posted again.
+// The room thread keeps the messages of a case in step with its journal.
 package bot
 
 import (
 	"context"
 	"errors"
 
-	"ghostbot/agent"
-	"ghostbot/bot/show"
+	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
 
@@ -61,14 +52,18 @@ var (
 	ErrTampered = errors.New("the journals of the case were changed")
 )
 
-// Place is where a case lives in a transport. Thread is empty until the first
-// message is posted; then it is that message's address.
-type Place struct {
-	Transport string `json:"transport"`
-	Team      string `json:"team,omitempty"`
-	Channel   string `json:"channel"`
-	Thread    string `json:"thread,omitempty"`
-}
+// Place, Feed and the messages of a case are the room thread's; these are their
+// names here.
+type (
+	// Place is where a case lives in a transport.
+	Place = thread.Place
+	// Feed is the entries of one case, to read.
+	Feed = thread.Feed
+	// Permanent marks an error of a front that trying again cannot mend.
+	Permanent = thread.Permanent
+	// Delayed marks an error of a front that says when to try again.
+	Delayed = thread.Delayed
+)
 
 // Person is what a transport knows about a user. The zero value may nothing.
 type Person struct {
@@ -83,13 +78,7 @@ type Person struct {
 // Front is a transport. Its methods are safe for concurrent use. Text in
 // messages is untrusted: the front escapes it.
 type Front interface {
-	// Post shows m in the thread of p (or opens the thread, when p.Thread is
-	// empty) and returns its address.
-	Post(ctx context.Context, p Place, m show.Message) (addr string, err error)
-	// Update replaces what the message at addr shows.
-	Update(ctx context.Context, p Place, addr string, m show.Message) error
-	// Find looks for a message of this bot with m's key; "" when there is none.
-	Find(ctx context.Context, p Place, m show.Message) (addr string, err error)
+	thread.Board
 	// Person looks a user up. An error refuses whatever the look-up was for.
 	Person(ctx context.Context, id, team string) (Person, error)
 	// Members returns the users of a group, at most 60 s old. An error refuses.
@@ -104,14 +93,6 @@ type Follower interface {
 	// Follow shows the entries of a case until ctx ends. It calls shown with the
 	// number of the last entry that people can see.
 	Follow(ctx context.Context, sid string, feed Feed, shown func(n uint64)) error
-}
-
-// Feed is the entries of one case, to read.
-type Feed interface {
-	// Since returns the entries with n > after, in order.
-	Since(after uint64) ([]agent.Entry, error)
-	// Changed returns a channel that is closed at the next append.
-	Changed() <-chan struct{}
 }
 
 // Journal is one journal of a case.

@@ -12,6 +12,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
+	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
 
@@ -103,7 +104,7 @@ func (h *holder) carry(ctx context.Context) error {
 	defer stop(nil)
 	h.lost, h.stop = lost, stop
 	wg.Go(func() { h.keep(live) })
-	wg.Go(func() { v.run(live) })
+	wg.Go(func() { v.Run(live) })
 	if err := h.vet(run, resume, copied); err != nil && !errors.Is(err, agent.ErrStopped) {
 		return err
 	}
@@ -170,60 +171,41 @@ func (h *holder) opened() agent.Opened {
 
 // viewer keeps what people see in step with the journal.
 type viewer interface {
-	run(ctx context.Context)
-	shown() <-chan uint64 // receives the last entry that people can see
+	Run(ctx context.Context)
+	Seen() <-chan uint64 // receives the last entry that people can see
 }
 
 func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
-	if f, ok := h.d.o.Front.(Follower); ok {
-		return &following{f: f, h: h, settled: make(chan uint64, 1)}, nil
+	o := h.d.o
+	if f, ok := o.Front.(Follower); ok {
+		return &following{f: f, h: h, seen: thread.NewSeen()}, nil
 	}
-	return h.projector(ctx, resume)
+	t := thread.Options{
+		DB: o.DB, Board: o.Front, Feed: h.log, Log: o.Log, SessionID: h.sid, Fence: h.fence, Place: h.info.Opening.Place, Body: o.Body,
+		Rules: show.Rules{Needed: o.Access.Needed, Self: o.Access.Self, Approvers: o.Access.Approvers},
+	}
+	if resume {
+		t.Again = time.Now().Add(o.Lease) // an edit of the old process may have landed last
+	}
+	return thread.New(ctx, t)
 }
 
 // following shows a case entry by entry.
 type following struct {
-	f       Follower
-	h       *holder
-	settled chan uint64
+	f    Follower
+	h    *holder
+	seen thread.Seen
 }
 
-func (f *following) shown() <-chan uint64 { return f.settled }
+// Seen implements viewer.
+func (f *following) Seen() <-chan uint64 { return f.seen.C() }
 
-func (f *following) run(ctx context.Context) {
-	err := f.f.Follow(ctx, f.h.sid, f.h.log, func(n uint64) { latest(f.settled, n) })
+// Run implements viewer.
+func (f *following) Run(ctx context.Context) {
+	err := f.f.Follow(ctx, f.h.sid, f.h.log, f.seen.Set)
 	if err != nil && ctx.Err() == nil {
 		f.h.lost(fmt.Errorf("show the case: %w", err)) // nobody sees what happens: nothing may happen
 	}
-}
-
-// latest leaves n as the only value in c.
-func latest(c chan uint64, n uint64) {
-	select {
-	case <-c:
-	default:
-	}
-	c <- n
-}
-
-func (h *holder) projector(ctx context.Context, resume bool) (*projector, error) {
-	o := h.d.o
-	m, err := loadMessages(ctx, o.DB, h.sid)
-	if err != nil {
-		return nil, err
-	}
-	if m.Place == (Place{}) {
-		m.Place = h.info.Opening.Place
-	}
-	p := &projector{
-		db: o.DB, front: o.Front, log: h.log, slog: o.Log, sid: h.sid, fence: h.fence,
-		show: show.New(h.sid, show.Rules{Needed: o.Access.Needed, Self: o.Access.Self, Approvers: o.Access.Approvers}), m: m, body: o.Body,
-		edited: map[string]time.Time{}, settled: make(chan uint64, 1),
-	}
-	if resume {
-		p.again = time.Now().Add(o.Lease)
-	}
-	return p, nil
 }
 
 // investigate runs the agent, writes the report and closes the case once people
@@ -332,7 +314,7 @@ func (h *holder) close(ctx context.Context, v viewer) error {
 	defer t.Stop()
 	for shown := uint64(0); shown < last.N; {
 		select {
-		case shown = <-v.shown():
+		case shown = <-v.Seen():
 		case <-t.C:
 			return errors.New("the thread does not show the end of the case yet")
 		case <-ctx.Done():

@@ -13,6 +13,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
+	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
@@ -131,7 +132,7 @@ func (d *Desk) Open(ctx context.Context, o Opening) (sid string, err error) {
 		o.Symptom = strings.ToValidUTF8(o.Symptom[:symptomMax], "") + "…"
 	}
 	o.Symptom = d.o.Redact(o.Symptom)
-	open := store.Key{Scope: store.Deployment, Name: "open/" + keyPart(o.Delivery)}
+	open := store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(o.Delivery)}
 	now := d.o.Now().UTC()
 	base := "ghost_" + now.Format("20060102_150405")
 	for i := 1; ; i++ {
@@ -200,7 +201,7 @@ func (d *Desk) Cases(ctx context.Context) ([]CaseInfo, error) {
 
 // CaseAt returns the case whose thread is p, or ErrNoCase.
 func (d *Desk) CaseAt(ctx context.Context, p Place) (sid string, err error) {
-	v, err := d.o.DB.Get(ctx, threadKey(p))
+	v, err := d.o.DB.Get(ctx, thread.Key(p))
 	if errors.Is(err, store.ErrNotFound) {
 		return "", ErrNoCase
 	}

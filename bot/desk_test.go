@@ -13,6 +13,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
+	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
@@ -214,12 +215,12 @@ func TestMessageOfADeadProcessIsAdopted(t *testing.T) {
 	of := newOffice(t, nil)
 	ctx := context.Background()
 	sid := of.open("d1")
-	m := messageMap{Sent: map[string]sentMessage{"root": {Posting: true}}, Place: Place{Transport: "slack", Channel: "C1"}}
+	m := thread.Map{Sent: map[string]thread.Sent{"root": {Posting: true}}, Place: Place{Transport: "slack", Channel: "C1"}}
 	data, err := json.Marshal(m)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := of.db.Put(ctx, messagesKey(sid), data, store.Absent); err != nil {
+	if _, err := of.db.Put(ctx, thread.MessagesKey(sid), data, store.Absent); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := of.board.Post(ctx, m.Place, show.Message{Key: "root", SessionID: sid}); err != nil {

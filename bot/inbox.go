@@ -2,8 +2,6 @@ package bot
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -35,12 +33,6 @@ type Words struct {
 	Text      string
 }
 
-// keyPart makes any delivery id a valid part of a key.
-func keyPart(s string) string {
-	sum := sha256.Sum256([]byte(s))
-	return hex.EncodeToString(sum[:16])
-}
-
 // Instruct stores what a person wrote for the brain to read at its next turn.
 // The once-key of the delivery and the item are one step; the same delivery
 // again is success.
@@ -67,7 +59,7 @@ func (d *Desk) Instruct(ctx context.Context, w Words) error {
 
 // deliver stores one inbox item together with the once-key of its delivery.
 func (d *Desk) deliver(ctx context.Context, sid, delivery string, body []byte) error {
-	key := keyPart(delivery)
+	key := store.KeyPart(delivery)
 	seen := store.Key{Scope: sid, Name: "seen/" + key}
 	item := store.Key{Scope: sid, Name: fmt.Sprintf("inbox/%020d-%s", time.Now().UnixNano(), key)}
 	err := d.o.DB.Commit(ctx, store.Commit{Scope: sid,
@@ -80,7 +72,7 @@ func (d *Desk) deliver(ctx context.Context, sid, delivery string, body []byte) e
 }
 
 func (d *Desk) seen(ctx context.Context, sid, delivery string) (bool, error) {
-	_, err := d.o.DB.Get(ctx, store.Key{Scope: sid, Name: "seen/" + keyPart(delivery)})
+	_, err := d.o.DB.Get(ctx, store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)})
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}

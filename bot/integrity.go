@@ -10,6 +10,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
+	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
 
@@ -211,7 +212,7 @@ func (h *holder) abandon(ctx context.Context) error {
 // post says something outside of the journal, in the case's thread, or in the
 // channel when there is no thread yet.
 func (h *holder) post(ctx context.Context, m show.Message) {
-	all, err := loadMessages(ctx, h.d.o.DB, h.sid)
+	all, err := thread.Load(ctx, h.d.o.DB, h.sid)
 	if err != nil {
 		return
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ghostbot/bot/show"
+	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
@@ -77,7 +78,7 @@ func (d *Desk) resolve(ctx context.Context, c Click, p *storedProposal) (Reply, 
 	if r, ok := d.apply(c, p, now); !ok {
 		return r, nil
 	}
-	seenKey := store.Key{Scope: c.SessionID, Name: "seen/" + keyPart(c.Delivery)}
+	seenKey := store.Key{Scope: c.SessionID, Name: "seen/" + store.KeyPart(c.Delivery)}
 	err = p.put(ctx, d.o.DB, c.SessionID,
 		[]store.Guard{{Key: seenKey, Version: store.Absent}, {Before: p.Proposal.Expires}},
 		[]store.Write{{Key: seenKey, Data: []byte(`{"proposal":"` + p.Proposal.ID + `"}`)}})
@@ -126,7 +127,7 @@ func decidedText(p *storedProposal) string {
 // message map. A card that is not in the map yet (its post has not returned) is
 // accepted: id and digest already bind the click.
 func (d *Desk) sameMessage(ctx context.Context, c Click, p *storedProposal) bool {
-	m, err := loadMessages(ctx, d.o.DB, c.SessionID)
+	m, err := thread.Load(ctx, d.o.DB, c.SessionID)
 	if err != nil {
 		return false
 	}

@@ -1,0 +1,400 @@
+// Package thread keeps what people see of one case in step with its journal.
+//
+// Package show is a pure function from the journal to messages; a [Projector]
+// compares it with the message map and posts or edits what differs. Nothing is
+// queued: after an outage the same comparison catches up, so an edit that was
+// overtaken is never sent, and no card, decision or report is dropped. Rebuilding
+// from entry 1 into an empty thread gives the same messages.
+//
+// A message is marked in the map before it is posted. Only a message with such a
+// mark and no address is looked for in the thread (by the key in its metadata)
+// before it is posted again.
+package thread
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+	"ghostbot/store"
+)
+
+// Place is where a case lives in a transport. Thread is empty until the first
+// message is posted; then it is that message's address.
+type Place struct {
+	Transport string `json:"transport"`
+	Team      string `json:"team,omitempty"`
+	Channel   string `json:"channel"`
+	Thread    string `json:"thread,omitempty"`
+}
+
+// Board is the part of a transport that shows messages. Its methods are safe for
+// concurrent use. Text in messages is untrusted: the transport escapes it.
+type Board interface {
+	// Post shows m in the thread of p (or opens the thread, when p.Thread is
+	// empty) and returns its address.
+	Post(ctx context.Context, p Place, m show.Message) (addr string, err error)
+	// Update replaces what the message at addr shows.
+	Update(ctx context.Context, p Place, addr string, m show.Message) error
+	// Find looks for a message of this bot with m's key; "" when there is none.
+	Find(ctx context.Context, p Place, m show.Message) (addr string, err error)
+}
+
+// Feed is the entries of one case, to read.
+type Feed interface {
+	// Since returns the entries with n > after, in order.
+	Since(after uint64) ([]agent.Entry, error)
+	// Changed returns a channel that is closed at the next append.
+	Changed() <-chan struct{}
+}
+
+// Seen tells how far people can see: the number of the last entry shown.
+type Seen struct{ c chan uint64 }
+
+// NewSeen returns a Seen that tells nothing yet.
+func NewSeen() Seen { return Seen{make(chan uint64, 1)} }
+
+// Set replaces what nobody received yet. It has one caller at a time.
+func (s Seen) Set(n uint64) {
+	select {
+	case <-s.c:
+	default:
+	}
+	s.c <- n
+}
+
+// C receives the newest number.
+func (s Seen) C() <-chan uint64 { return s.c }
+
+// Options are what a Projector is made of; all are required.
+type Options struct {
+	DB        store.DB
+	Board     Board
+	Feed      Feed
+	Log       *slog.Logger
+	SessionID string
+	Fence     func() uint64
+	Rules     show.Rules
+	Place     Place                            // of a case that nothing was posted of
+	Body      func(sid string) ([]byte, error) // the report file
+	Again     time.Time                        // when cards are written again whatever they show; zero: not at all
+}
+
+// New reads the message map of the case.
+func New(ctx context.Context, o Options) (*Projector, error) {
+	m, err := Load(ctx, o.DB, o.SessionID)
+	if err != nil {
+		return nil, err
+	}
+	if m.Place == (Place{}) {
+		m.Place = o.Place
+	}
+	return &Projector{
+		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
+		show: show.New(o.SessionID, o.Rules), m: m, body: o.Body, again: o.Again,
+		edited: map[string]time.Time{}, seen: NewSeen(),
+	}, nil
+}
+
+// Seen tells, after each complete pass, how far people can see.
+func (p *Projector) Seen() <-chan uint64 { return p.seen.C() }
+
+// editEvery bounds how often the messages that summarise a case are edited;
+// cards, questions and the end of a case are written at once.
+const editEvery = time.Second
+
+// Sent is what the message map knows of one message.
+type Sent struct {
+	Addr    string `json:"addr,omitempty"`
+	Hash    string `json:"hash,omitempty"` // of what it shows
+	Posting bool   `json:"posting,omitempty"`
+}
+
+// Map is the value at "messages". Only the holder writes it.
+type Map struct {
+	Sent  map[string]Sent `json:"sent"`
+	Place Place           `json:"place"`
+	LastN uint64          `json:"last_n"` // entries shown so far
+}
+
+// MessagesKey is where a case keeps its message map.
+func MessagesKey(sid string) store.Key { return store.Key{Scope: sid, Name: "messages"} }
+
+// Load reads what was shown of a case so far.
+func Load(ctx context.Context, db store.DB, sid string) (Map, error) {
+	m := Map{Sent: map[string]Sent{}}
+	v, err := db.Get(ctx, MessagesKey(sid))
+	if errors.Is(err, store.ErrNotFound) {
+		return m, nil
+	}
+	if err != nil {
+		return m, err
+	}
+	if err := json.Unmarshal(v.Data, &m); err != nil {
+		return m, fmt.Errorf("message map: %w", err)
+	}
+	return m, nil
+}
+
+// Permanent marks an error of a front that trying again cannot mend.
+type Permanent interface{ Permanent() bool }
+
+// Delayed marks an error of a front that says when to try again.
+type Delayed interface{ RetryAfter() time.Duration }
+
+// Projector keeps the thread of one case in step with its journal.
+type Projector struct {
+	db     store.DB
+	front  Board
+	log    Feed
+	slog   *slog.Logger
+	sid    string
+	fence  func() uint64
+	show   *show.Fold
+	m      Map
+	n      uint64               // entries applied
+	edited map[string]time.Time // last edit of a summarising message
+	again  time.Time            // when to do that; zero: not at all
+	body   func(sid string) ([]byte, error)
+	seen   Seen
+}
+
+// Run shows entries until ctx ends.
+func (p *Projector) Run(ctx context.Context) {
+	backoff := time.Second
+	for {
+		changed := p.log.Changed()
+		next, err := p.pass(ctx)
+		switch {
+		case ctx.Err() != nil:
+			return
+		case err != nil:
+			next = min(backoff, 30*time.Second)
+			var d Delayed
+			if errors.As(err, &d) && d.RetryAfter() > next {
+				next = d.RetryAfter()
+			}
+			backoff *= 2
+			p.slog.Warn("thread is behind the journal", "session_id", p.sid, "entry", p.n, "retry_in", next, "err", err)
+			changed = nil // an outage is waited out; the comparison catches up
+		default:
+			backoff = time.Second
+		}
+		p.sleep(ctx, changed, next)
+	}
+}
+
+func (p *Projector) sleep(ctx context.Context, changed <-chan struct{}, d time.Duration) {
+	if d <= 0 {
+		d = time.Hour
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-changed:
+	case <-t.C:
+	case <-ctx.Done():
+	}
+}
+
+// pass applies new entries and writes what differs, once. next is when a
+// postponed edit is due; 0 when nothing is.
+func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
+	entries, err := p.log.Since(p.n)
+	if err != nil {
+		return 0, err
+	}
+	for _, e := range entries {
+		p.show.Apply(e)
+		p.n = e.N
+	}
+	p.rewriteCards()
+	if !p.again.IsZero() {
+		next = max(time.Until(p.again), time.Millisecond)
+	}
+	var behind error
+	for _, m := range p.show.Messages() {
+		wait, err := p.write(ctx, m)
+		if err != nil && p.m.Sent[m.Key].Addr != "" && ctx.Err() == nil {
+			behind = fmt.Errorf("message %s: %w", m.Key, err) // an edit that fails keeps no new message back
+			continue
+		}
+		if err != nil {
+			return 0, fmt.Errorf("message %s: %w", m.Key, err)
+		}
+		if wait > 0 && (next == 0 || wait < next) {
+			next = wait
+		}
+		if p.stale() && m.Kind != show.KindRoot {
+			return time.Millisecond, nil // newer entries first decide what is shown
+		}
+	}
+	if behind != nil {
+		return 0, behind
+	}
+	if p.m.LastN != p.n {
+		p.m.LastN = p.n
+		if err := p.save(ctx); err != nil {
+			return 0, err
+		}
+	}
+	p.settle(next)
+	return next, nil
+}
+
+// settle tells whoever waits for the end of the case how far people can see.
+func (p *Projector) settle(next time.Duration) {
+	n := p.n
+	if next > 0 && p.again.IsZero() {
+		return // an edit is still due
+	}
+	p.seen.Set(n)
+}
+
+// stale reports whether the journal moved on since the entries were read.
+func (p *Projector) stale() bool {
+	entries, err := p.log.Since(p.n)
+	return err == nil && len(entries) > 0
+}
+
+// rewriteCards forgets what cards show, one lease time after a take-over: an edit
+// of the old process may have landed last.
+func (p *Projector) rewriteCards() {
+	if p.again.IsZero() || time.Now().Before(p.again) {
+		return
+	}
+	p.again = time.Time{}
+	for key, s := range p.m.Sent {
+		if s.Addr != "" && len(key) > 5 && key[:5] == "card/" {
+			s.Hash = ""
+			p.m.Sent[key] = s
+		}
+	}
+}
+
+// write brings one message up to date. wait says when a postponed edit is due.
+func (p *Projector) write(ctx context.Context, m show.Message) (wait time.Duration, err error) {
+	s := p.m.Sent[m.Key]
+	h := messageHash(m)
+	switch {
+	case s.Addr == "":
+		return 0, p.post(ctx, m, s, h)
+	case s.Hash == h || m.Kind == show.KindLog || m.Kind == show.KindSay || m.Kind == show.KindFile:
+		return 0, nil
+	}
+	if m.Kind == show.KindRoot || m.Kind == show.KindProgress {
+		if d := editEvery - time.Since(p.edited[m.Key]); d > 0 && !finished(m) {
+			return d, nil
+		}
+		p.edited[m.Key] = time.Now()
+	}
+	if err := p.front.Update(ctx, p.m.Place, s.Addr, p.full(m)); err != nil {
+		if !permanent(err) {
+			return 0, err
+		}
+		p.slog.Error("message is not updated", "session_id", p.sid, "key", m.Key, "err", err)
+	}
+	s.Hash = h
+	p.m.Sent[m.Key] = s
+	return 0, p.save(ctx)
+}
+
+func finished(m show.Message) bool {
+	return m.Kind == show.KindProgress && m.Progress.Done ||
+		m.Kind == show.KindRoot && (m.Root.State == "finished" || m.Root.State == "stopped")
+}
+
+func permanent(err error) bool {
+	var p Permanent
+	return errors.As(err, &p) && p.Permanent()
+}
+
+// full adds what is too large for the journal.
+func (p *Projector) full(m show.Message) show.Message {
+	if m.Kind != show.KindFile || m.Report == nil {
+		return m
+	}
+	r := *m.Report
+	if b, err := p.body(p.sid); err == nil {
+		r.Markdown = string(b)
+	}
+	m.Report = &r
+	return m
+}
+
+// post marks the message, shows it and stores its address. A message that was
+// marked before and has no address may have been shown by a process that died:
+// it is looked for first.
+func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash string) error {
+	var addr string
+	var err error
+	if s.Posting {
+		if addr, err = p.front.Find(ctx, p.m.Place, m); err != nil {
+			return err
+		}
+		hash = ""
+	} else if err := p.mark(ctx, m.Key, Sent{Posting: true}); err != nil {
+		return err
+	}
+	if addr == "" {
+		hash = messageHash(m)
+		addr, err = p.front.Post(ctx, p.m.Place, p.full(m))
+	}
+	if err != nil {
+		if !permanent(err) {
+			return err
+		}
+		p.slog.Error("message is not shown", "session_id", p.sid, "key", m.Key, "err", err)
+		addr = "-"
+	}
+	if m.Kind == show.KindRoot {
+		if err := p.thread(ctx, addr); err != nil {
+			return err
+		}
+	}
+	p.edited[m.Key] = time.Now()
+	return p.mark(ctx, m.Key, Sent{Addr: addr, Hash: hash})
+}
+
+func (p *Projector) mark(ctx context.Context, key string, s Sent) error {
+	p.m.Sent[key] = s
+	return p.save(ctx)
+}
+
+// thread remembers the root message's address as the case's thread, and which
+// case the thread belongs to.
+func (p *Projector) thread(ctx context.Context, addr string) error {
+	p.m.Place.Thread = addr
+	_, _, err := p.db.Once(ctx, Key(p.m.Place), []byte(`"`+p.sid+`"`))
+	return err
+}
+
+func (p *Projector) save(ctx context.Context) error {
+	data, err := json.Marshal(p.m)
+	if err != nil {
+		return err
+	}
+	return p.db.Commit(ctx, store.Commit{Scope: p.sid, Fence: p.fence(),
+		Writes: []store.Write{{Key: MessagesKey(p.sid), Data: data}}})
+}
+
+func messageHash(m show.Message) string {
+	data, err := json.Marshal(m)
+	if err != nil {
+		return ""
+	}
+	sum := sha256.Sum256(data)
+	return hex.EncodeToString(sum[:12])
+}
+
+// Key is where the deployment keeps which case a thread belongs to.
+func Key(p Place) store.Key {
+	return store.Key{Scope: store.Deployment, Name: "thread/" + store.KeyPart(p.Transport+" "+p.Channel+" "+p.Thread)}
+}
