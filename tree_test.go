@@ -52,6 +52,8 @@ var arrows = map[string][]string{
 
 	"ghostbot/cmd/ghostbot": {"ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 
+	"ghostbot/internal/pcapgen": {},
+
 	"ghostbot/internal/sim/slack":   {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/internal/sim/slack/*": {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/cmd/ghostlab":         {"ghostbot/internal/...", "ghostbot/cmd/ghostlab/..."},

@@ -5,6 +5,7 @@
 //
 //	ghostlab demo [--incident NAME] [--list]   workspace, broken services and ghostbot in one
 //	ghostlab slack                             the workspace alone; prints what a bot needs to connect
+//	ghostlab pcapgen PROFILE -o FILE           a large packet capture for benchmarks; --list
 //
 // Exit codes: 0 ended as asked, 2 internal, 3 something needed is not there, 10 usage.
 package main
@@ -30,7 +31,8 @@ const (
 )
 
 const usage = `usage: ghostlab demo [--addr HOST:PORT] [--incident NAME] [--list] [--ghostbot PATH] [--state-dir DIR] [--fresh]
-       ghostlab slack [--addr HOST:PORT] [--state FILE] [--seed FILE] [--rate-limits]`
+       ghostlab slack [--addr HOST:PORT] [--state FILE] [--seed FILE] [--rate-limits]
+       ghostlab pcapgen PROFILE -o FILE [--size N] [--seed N] | --list`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -50,7 +52,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, usage)
 		return exitUsage
 	}
-	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"demo": demo, "slack": slackVerb}
+	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"demo": demo, "slack": slackVerb, "pcapgen": pcapgenVerb}
 	var err error
 	switch verb := verbs[args[0]]; {
 	case verb != nil:
@@ -58,7 +60,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	case args[0] == "help" || args[0] == "-h" || args[0] == "--help":
 		fmt.Fprintln(out, usage)
 	default:
-		err = fmt.Errorf("%w: verb %q: have demo, slack", errUsage, args[0])
+		err = fmt.Errorf("%w: verb %q: have demo, slack, pcapgen", errUsage, args[0])
 	}
 	return report(err, log)
 }
@@ -78,21 +80,32 @@ func report(err error, log io.Writer) int {
 	return exitInternal
 }
 
-// parse reads flags, which may stand anywhere; no verb here takes arguments.
+// parse reads the flags of a verb without arguments.
 func parse(fs *flag.FlagSet, args []string, log io.Writer) error {
+	_, err := parseArgs(fs, args, log, 0)
+	return err
+}
+
+// parseArgs reads flags, which may stand anywhere, and returns at most n arguments.
+func parseArgs(fs *flag.FlagSet, args []string, log io.Writer, n int) ([]string, error) {
 	fs.SetOutput(io.Discard)
 	fs.Usage = func() {}
-	err := fs.Parse(args)
-	switch {
-	case errors.Is(err, flag.ErrHelp):
-		fmt.Fprintln(log, usage)
-		return err
-	case err != nil:
-		return fmt.Errorf("%w: %v", errUsage, err)
-	case fs.NArg() > 0:
-		return fmt.Errorf("%w: unexpected argument %q", errUsage, fs.Arg(0))
+	var rest []string
+	for {
+		err := fs.Parse(args)
+		switch {
+		case errors.Is(err, flag.ErrHelp):
+			fmt.Fprintln(log, usage)
+			return nil, err
+		case err != nil:
+			return nil, fmt.Errorf("%w: %v", errUsage, err)
+		case fs.NArg() == 0:
+			return rest, nil
+		case len(rest) == n:
+			return nil, fmt.Errorf("%w: unexpected argument %q", errUsage, fs.Arg(0))
+		}
+		rest, args = append(rest, fs.Arg(0)), fs.Args()[1:]
 	}
-	return nil
 }
 
 // set reports whether a flag was given.
