@@ -7,14 +7,14 @@ SIM     := internal/sim/slack/conformance
 GOFLAGS += -trimpath
 export GOFLAGS
 
-.PHONY: help build demo test check unit faults e2e chaos bench bench-latency clean deps-run deps-test fmt
+.PHONY: help build demo test check unit faults e2e chaos bench bench-latency bench-pcap clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
 	@echo "make test    everything that must hold: format, vet, staticcheck, tests with the race detector, end to end"
 	@echo "make build   bin/ghostbot and bin/ghostlab"
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
-	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; docs/benchmarks.md keeps the results"
+	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-pcap captures; docs/benchmarks.md keeps the results"
 
 deps-run:
 	@scripts/deps run
@@ -23,6 +23,9 @@ deps-test:
 	@scripts/deps test
 	@[ ! -f $(SIM)/package-lock.json ] || [ -e $(SIM)/node_modules/.package-lock.json -a $(SIM)/node_modules/.package-lock.json -nt $(SIM)/package-lock.json ] || \
 		{ echo "== npm ci (official Slack clients and a browser driver, for the tests)"; cd $(SIM) && npm ci --no-audit --no-fund --ignore-scripts --silent && touch node_modules/.package-lock.json; }
+
+deps-bench:
+	@scripts/deps bench
 
 build:
 	@echo "== build"
@@ -66,6 +69,11 @@ bench:
 bench-latency:
 	@echo "== slash command to first line; Approve to process start (200 samples over 20 channels)"
 	@$(GO) test -run '^$$' -bench . -benchtime 200x -timeout 60m ./internal/e2e/
+
+# needs 1.3 GB at a time in the temporary directory, and some minutes
+bench-pcap: deps-bench build
+	@echo "== ghostbot pcap beside cat, tcptrace and tshark"
+	@$(BIN)/ghostlab pcapbench
 
 fmt:
 	@gofmt -w $$(git ls-files -co --exclude-standard '*.go')

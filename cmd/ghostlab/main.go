@@ -6,8 +6,9 @@
 //	ghostlab demo [--incident NAME] [--list]   workspace, broken services and ghostbot in one
 //	ghostlab slack                             the workspace alone; prints what a bot needs to connect
 //	ghostlab pcapgen PROFILE -o FILE           a large packet capture for benchmarks; --list
+//	ghostlab pcapbench [PROFILE...]            ghostbot pcap beside cat, tcptrace and tshark
 //
-// Exit codes: 0 ended as asked, 2 internal, 3 something needed is not there, 10 usage.
+// Exit codes: 0 ended as asked, 1 a bar of a benchmark does not hold, 2 internal, 3 something needed is not there, 10 usage.
 package main
 
 import (
@@ -25,6 +26,7 @@ import (
 
 const (
 	exitOK          = 0
+	exitMissed      = 1
 	exitInternal    = 2
 	exitUnavailable = 3
 	exitUsage       = 10
@@ -32,7 +34,8 @@ const (
 
 const usage = `usage: ghostlab demo [--addr HOST:PORT] [--incident NAME] [--list] [--ghostbot PATH] [--state-dir DIR] [--fresh]
        ghostlab slack [--addr HOST:PORT] [--state FILE] [--seed FILE] [--rate-limits]
-       ghostlab pcapgen PROFILE -o FILE [--size N] [--seed N] | --list`
+       ghostlab pcapgen PROFILE -o FILE [--size N] [--seed N] | --list
+       ghostlab pcapbench [PROFILE...] [--size N] [--runs N] [--ghostbot PATH] [--dir DIR]`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -52,7 +55,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, usage)
 		return exitUsage
 	}
-	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"demo": demo, "slack": slackVerb, "pcapgen": pcapgenVerb}
+	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"demo": demo, "slack": slackVerb, "pcapgen": pcapgenVerb, "pcapbench": pcapbench}
 	var err error
 	switch verb := verbs[args[0]]; {
 	case verb != nil:
@@ -60,7 +63,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	case args[0] == "help" || args[0] == "-h" || args[0] == "--help":
 		fmt.Fprintln(out, usage)
 	default:
-		err = fmt.Errorf("%w: verb %q: have demo, slack, pcapgen", errUsage, args[0])
+		err = fmt.Errorf("%w: verb %q: have demo, slack, pcapgen, pcapbench", errUsage, args[0])
 	}
 	return report(err, log)
 }
@@ -72,6 +75,9 @@ func report(err error, log io.Writer) int {
 	case errors.Is(err, errUsage):
 		fmt.Fprintf(log, "ghostlab: %s\n%s\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usage)
 		return exitUsage
+	case errors.Is(err, errMissed):
+		fmt.Fprintf(log, "ghostlab: %v\n", err)
+		return exitMissed
 	case errors.Is(err, errUnavailable):
 		fmt.Fprintf(log, "ghostlab: %v\n", err)
 		return exitUnavailable
