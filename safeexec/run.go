@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/process"
 )
 
@@ -119,6 +120,8 @@ func (s *Shell) refuse(p Proposal) (Result, bool) {
 		return Result{Status: "error", Action: "blocked", Error: "forbidden_command", Detail: p.Risk}, true
 	case len(p.Argv) == 0:
 		return Result{Status: "error", Action: "blocked", Error: "not_one_command", Detail: p.Risk}, true
+	case p.Class == Risky && p.Rule == policy.RuleQuery:
+		return Result{Status: "error", Action: "blocked", Error: "invalid_query", Detail: p.Risk}, true
 	case p.Class == Risky && s.opt.ReadOnly:
 		return Result{Status: "denied", Action: "blocked", DenialReason: "read-only mode"}, true
 	case p.Program == "":

@@ -71,6 +71,7 @@ func TestRun(t *testing.T) {
 		{"forbidden", approve, "rm -rf /", short{"error", "blocked", "forbidden_command", "", Forbidden}, "proposed outcome:forbidden_command", 0},
 		{"pipe", approve, "uptime | frob x", short{"error", "blocked", "not_one_command", "", Risky}, "proposed outcome:not_one_command", 0},
 		{"credential", approve, "frob password=" + planted, short{"error", "blocked", "credential_in_command", "", Forbidden}, "proposed outcome:credential_in_command", 0},
+		{"query that az would refuse", approve, "az vm list --query '[?name=='", short{"error", "blocked", "invalid_query", "", Risky}, "proposed outcome:invalid_query", 0},
 		{"empty", approve, "", short{"error", "blocked", "empty_command", "", Forbidden}, "", 0},
 		{"blank", approve, " \t ", short{"error", "blocked", "empty_command", "", Forbidden}, "", 0},
 		{"too long", approve, "uptime " + strings.Repeat("x", 1<<20), short{"error", "blocked", "forbidden_command", "", Forbidden}, "proposed outcome:forbidden_command", 0},

@@ -38,7 +38,7 @@
 //	completed  auto_approved, blocked                       exit code 127, nothing ran: not installed; nobody was asked about a RISKY one
 //	denied     user_denied, user_abandoned                  a person or nobody refused, or the approval could not be used any more
 //	denied     blocked                                      read-only mode, or the start was refused
-//	error      blocked                                      forbidden_command, empty_command, not_one_command, credential_in_command
+//	error      blocked                                      forbidden_command, empty_command, not_one_command, credential_in_command, invalid_query
 //	error      user_modified, blocked                       superseded: this link was replaced; the next one has the result
 //	error      as it was allowed                            timeout, output_limit, cancelled, start_failed, redaction_failure, outcome_unknown
 //
@@ -177,7 +177,7 @@ type Result struct {
 	Stderr         string          `json:"stderr"`
 	ExitCode       *int            `json:"exit_code"`
 	Signal         string          `json:"signal,omitempty"`
-	Error          string          `json:"error,omitempty"`  // timeout, forbidden_command, empty_command, not_one_command, redaction_failure, output_limit, outcome_unknown, cancelled, credential_in_command, superseded, start_failed
+	Error          string          `json:"error,omitempty"`  // timeout, forbidden_command, empty_command, not_one_command, redaction_failure, output_limit, outcome_unknown, cancelled, credential_in_command, invalid_query, superseded, start_failed
 	Detail         string          `json:"detail,omitempty"` // one line for people about Error
 	DenialReason   string          `json:"denial_reason,omitempty"`
 	DecidedBy      string          `json:"decided_by,omitempty"`

@@ -199,6 +199,8 @@ func lackingWords(code string) string {
 		return "Cancelled while it ran"
 	case "not_one_command":
 		return "Never run, because it is not exactly one command"
+	case "invalid_query":
+		return "Never run, because its --query is no valid expression"
 	case "credential_in_command":
 		return "Never run, because it contains a credential"
 	case "redaction_failure":

@@ -89,9 +89,10 @@ func TestLacking(t *testing.T) {
 	}
 	code := 127
 	for want, c := range map[string]agent.Command{
-		"Not run or not readable (start_failed)":           by("", safeexec.Result{Status: "error", Error: "start_failed"}),
-		"Never run, because it is not exactly one command": by("", safeexec.Result{Status: "error", Error: "not_one_command"}),
-		"Never run, because it contains a credential":      by("", safeexec.Result{Status: "error", Error: "credential_in_command"}),
+		"Not run or not readable (start_failed)":                by("", safeexec.Result{Status: "error", Error: "start_failed"}),
+		"Never run, because it is not exactly one command":      by("", safeexec.Result{Status: "error", Error: "not_one_command"}),
+		"Never run, because its --query is no valid expression": by("", safeexec.Result{Status: "error", Error: "invalid_query"}),
+		"Never run, because it contains a credential":           by("", safeexec.Result{Status: "error", Error: "credential_in_command"}),
 		"No outcome":                      {},
 		"":                                by("", safeexec.Result{Status: "completed"}),
 		"Not installed":                   by("", safeexec.Result{Status: "completed", ExitCode: &code}),

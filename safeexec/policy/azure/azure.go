@@ -86,6 +86,9 @@ func (p *Policy) Check(argv []string) *Problem {
 	if !ok {
 		return p.unknown(argv[1:n], argv[1:])
 	}
+	if problem := badQuery(argv[n:]); problem != nil {
+		return problem
+	}
 	if _, held := p.guards[name]; cmd.effect != Read && !(held && cmd.effect == Secret) {
 		return &Problem{"az-" + effectName(cmd.effect), fmt.Sprintf("az %s %s", name, why[cmd.effect])}
 	}
@@ -94,6 +97,27 @@ func (p *Policy) Check(argv []string) *Problem {
 		return problem
 	}
 	return p.guarded(name, o)
+}
+
+// RuleQuery is the rule of a --query that az would refuse: a mistake to be
+// mended, nothing that anybody could approve.
+const RuleQuery = "az-query"
+
+// badQuery explains a --query that is no JMESPath, whatever the command does.
+func badQuery(args []string) *Problem {
+	for i, a := range args {
+		opt, value, joined := splitOption(a)
+		if len(opt) < 4 || global(opt) != "--query" {
+			continue
+		}
+		if !joined && i+1 < len(args) {
+			value = args[i+1]
+		}
+		if _, err := jmespath.Parse(value); err != nil {
+			return &Problem{RuleQuery, "the --query expression is wrong: " + err.Error()}
+		}
+	}
+	return nil
 }
 
 func effectName(e Effect) string {
@@ -269,10 +293,7 @@ func checkValue(name, opt, last string, values []string, o *options) *Problem {
 	case "--query":
 		o.query = last
 		if len(values) != 1 {
-			return &Problem{"az-query", "az --query takes one expression; quote it"}
-		}
-		if _, err := jmespath.Parse(last); err != nil {
-			return &Problem{"az-query", "the --query expression is wrong: " + err.Error()}
+			return &Problem{RuleQuery, "az --query takes one expression; quote it"}
 		}
 	case "--output", "-o":
 		o.output = last

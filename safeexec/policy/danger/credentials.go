@@ -33,7 +33,8 @@ var credentials = []string{
 	"**/.docker/config.json", "**/.dockercfg", "/run/containers/*/auth.json", "**/.config/containers/auth.json",
 	"**/.kube", "**/.kube/config", "**/kubeconfig", "/etc/kubernetes/*.conf", "/etc/kubernetes/pki/*", "/var/lib/kubelet/pki/*", "/etc/kubernetes/pki",
 	"/var/lib/kubelet/kubeconfig", "/etc/rancher/k3s/k3s.yaml", "/var/lib/rancher/k3s/server/token", "/var/lib/rancher/k3s/server/node-token",
-	"/var/run/secrets", "/run/secrets", "/var/run/secrets/kubernetes.io/serviceaccount/token", "/run/secrets/kubernetes.io/serviceaccount/token",
+	"/var/run/secrets", "/run/secrets", "/run/secrets/*", "/var/run/secrets/*", "/run/secrets/*/*", "/var/run/secrets/*/*", "/run/secrets/*/*/*", "/var/run/secrets/*/*/*", "/run/credentials/*", "/run/credentials/*/*",
+	"/var/run/secrets/kubernetes.io/serviceaccount/token", "/run/secrets/kubernetes.io/serviceaccount/token",
 	"**/.aws", "**/.aws/credentials", "**/.aws/sso/cache/*", "**/.aws/cli/cache/*", "**/.boto", "**/.s3cfg",
 	"**/.azure", "**/.azure/msal_token_cache*", "**/.azure/accessTokens.json", "**/.azure/service_principal_entries*", "**/.azure/*token*",
 	"**/.azure/azureProfile.json", "/var/lib/waagent", "/var/lib/waagent/*",
@@ -52,7 +53,16 @@ var credentials = []string{
 	"/etc/letsencrypt/accounts", "/etc/cloudflared/*.json", "/etc/freeradius/*/clients.conf", "/etc/freeradius/*/*/clients.conf", "/etc/raddb/clients.conf",
 	"/etc/ppp/*-secrets", "/etc/postfix/sasl_passwd", "/etc/exim4/passwd.client", "/etc/samba/smbpasswd", "/var/lib/samba/private/*", "/etc/libvirt/qemu/*.secret",
 	"/root/.ssh", "/var/lib/docker/swarm/certificates/*", "/var/lib/jenkins/secrets/*", "/var/lib/jenkins/credentials.xml",
-	"/var/lib/cloud/instance/user-data.txt", "/var/lib/cloud/instances/*/user-data.txt", "/etc/tailscale/*", "/var/lib/tailscale/*",
+	"/var/lib/cloud/instance/user-data.txt", "/var/lib/cloud/instances/*/user-data.txt",
+	"**/*.kdbx", "**/*.p12", "**/*.pfx", "**/*.jks", "**/*.keystore", "**/*.ppk", "**/privkey*.pem", "**/*.tfstate", "**/*.tfstate.backup", "**/terraform.tfvars",
+	"**/secrets.yml", "**/secrets.yaml", "**/secrets.json", "**/credentials.json", "**/wp-config.php", "**/.vault_pass", "**/.vault_pass.txt", "**/.databrickscfg",
+	"**/.bash_history", "**/.zsh_history", "**/.sh_history", "**/.history", "**/.mysql_history", "**/.psql_history", "**/.rediscli_history", "**/.python_history",
+	"**/.local/share/keyrings/*", "**/logins.json", "**/key4.db", "**/.config/sops/age/keys.txt", "**/.snowsql/config", "**/.fly/config.yml", "**/.config/rclone",
+	"/etc/mysql/debian.cnf", "/etc/grafana/grafana.ini", "/etc/openvpn/*.auth", "/etc/openvpn/auth.txt", "/var/lib/etcd/*", "/var/lib/etcd/member/*", "/etc/cni/net.d/*kubeconfig*",
+	"/etc/bind/*.key", "/etc/rndc.key", "/etc/named/*.key", "/etc/chrony.keys", "/etc/chrony/chrony.keys", "/etc/ntp.keys", "/etc/ntp/keys",
+	"/etc/snmp/snmpd.conf", "/var/lib/snmp/snmpd.conf", "/var/lib/net-snmp/snmpd.conf", "/etc/frr/*.conf", "/etc/quagga/*.conf", "/etc/bird/bird.conf", "/etc/bird.conf",
+	"/etc/keepalived/keepalived.conf", "/etc/hostapd/*.conf", "/etc/hostapd.conf",
+	"/etc/tailscale/*", "/var/lib/tailscale/*",
 }
 
 // public files sit among credentials but hold none.
@@ -130,6 +140,9 @@ func credentialFile(p string) bool {
 		return false
 	}
 	c := clean(p)
+	if to, n := climbed(c); n > 0 {
+		c = to
+	}
 	rooted, glob := strings.HasPrefix(c, "/"), isGlob(c)
 	have := strings.Split(strings.TrimPrefix(c, "/"), "/")
 	for i := range credentialPatterns {

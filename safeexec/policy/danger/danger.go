@@ -64,6 +64,7 @@ type search struct {
 	budget int
 	flat   bool              // the text does not parse: it is split once, not again at every wrapper
 	vars   map[string]string // literal assignments seen so far in the text
+	cwd    string            // where a cd before this command has led; "" when unknown
 	funcs  map[string]bool   // functions that the text declares
 }
 
@@ -111,6 +112,18 @@ func (s *search) argv(argv []string) {
 		return
 	}
 	name := base(argv[0])
+	s.judge(name, argv)
+	if s.found == "" {
+		s.unwrap(name, argv)
+	}
+	if placed := s.placed(name, argv); placed != nil && s.found == "" {
+		s.judge(name, placed)
+		s.unwrap(name, placed)
+	}
+}
+
+// judge looks at one command itself, not at what it starts.
+func (s *search) judge(name string, argv []string) {
 	if check, ok := programs[name]; ok {
 		s.report(check(argv))
 	} else if isGlob(name) {
@@ -126,9 +139,22 @@ func (s *search) argv(argv []string) {
 	if readers[name] {
 		s.report(readsCredentials(name, argv))
 	}
-	if s.found == "" {
-		s.unwrap(name, argv)
+}
+
+// placed gives the arguments of a command that follows a cd their place, so that
+// "cd / && rm -rf *" reads as what it does; nil when nothing is different. Only
+// programs that are searched for their files have one.
+func (s *search) placed(name string, argv []string) []string {
+	if s.cwd == "" || programs[name] == nil && !readers[name] && name != "find" {
+		return nil
 	}
+	out := append([]string{}, argv...)
+	for i, a := range out[1:] {
+		if a != "" && a[0] != '-' && a[0] != '/' && a[0] != '~' && !strings.Contains(a, "=") && !strings.Contains(a, "://") {
+			out[i+1] = strings.TrimSuffix(s.cwd, "/") + "/" + a
+		}
+	}
+	return out
 }
 
 // base is the program's name without folders. Letter case counts, as it does

@@ -49,6 +49,16 @@ func procRoot(p string) (string, bool) {
 	return strings.Join(parts[4:], "/"), true
 }
 
+// climbed says where a relative path may end that climbs n levels first: nobody
+// knows how deep it starts, and the root is its own parent.
+func climbed(p string) (rooted string, n int) {
+	for strings.HasPrefix(p, "../") {
+		p = p[3:]
+		n++
+	}
+	return "/" + p, n
+}
+
 // topDirs are the directories under the root without which a machine, or the
 // people on it, lose everything.
 var topDirs = map[string]bool{"bin": true, "boot": true, "dev": true, "etc": true, "home": true, "lib": true, "lib32": true, "lib64": true,
@@ -70,6 +80,9 @@ func systemDir(p string) bool {
 	// A file: prefix has no meaning to rm; a relative climb may end anywhere.
 	if strings.Trim(p, "./") == "" && strings.Count(p, "..") >= 3 {
 		return true
+	}
+	if rooted, n := climbed(path.Clean(p)); n >= 3 {
+		p = rooted
 	}
 	if p == "" || p[0] != '/' && p[0] != '~' && !strings.HasPrefix(p, "file:") {
 		return false
@@ -125,6 +138,9 @@ func device(p string) bool {
 		return false
 	}
 	p = clean(p)
+	if rooted, n := climbed(p); n > 0 {
+		p = rooted
+	}
 	if !strings.HasPrefix(p, "/dev/") && !strings.HasPrefix(p, "/devices/") {
 		return false
 	}
@@ -153,4 +169,13 @@ func writesTo(p string) string {
 	return ""
 }
 
-func isVital(p string) bool { return strings.Contains(p, "/") && vital[clean(p)] }
+func isVital(p string) bool {
+	if !strings.Contains(p, "/") {
+		return false
+	}
+	p = clean(p)
+	if rooted, n := climbed(p); n > 0 {
+		p = rooted
+	}
+	return vital[p]
+}

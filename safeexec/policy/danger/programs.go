@@ -14,6 +14,7 @@ var programs = map[string]check{
 	"rm": removes, "unlink": removes, "rmdir": removes, "srm": removes, "shred": shreds, "wipe": shreds, "scrub": shreds,
 	"rsync": mirrors, "mv": moves, "chmod": recursive, "chown": recursive, "chgrp": recursive, "setfacl": recursive, "chattr": recursive,
 	"dd": copies, "dcfldd": copies, "dc3dd": copies, "tee": writes, "cp": writesLast, "install": writesLast, "truncate": writes,
+	"ln": links, "userdel": word("the account root deleted", "root"), "deluser": word("the account root deleted", "root"), "xargs": feeds,
 	"fallocate": writes, "badblocks": badblocks, "tar": writesFile, "sponge": writes,
 	"mke2fs": always("a file system made on a device"), "newfs": always("a file system made on a device"),
 	"mkswap": always("a swap area made on a device"), "mkntfs": always("a file system made on a device"),
@@ -182,6 +183,31 @@ func writes(argv []string) string {
 	for _, o := range operands(argv) {
 		if why := writesTo(o); why != "" {
 			return why
+		}
+	}
+	return ""
+}
+
+// links reports a link put in the place of a vital file.
+func links(argv []string) string {
+	if !bundled(argv, "f", "--force") {
+		return ""
+	}
+	return writesLast(argv)
+}
+
+// feeds reports a credential store read into arguments.
+func feeds(argv []string) string {
+	for i, a := range argv[1:] {
+		file, glued := strings.CutPrefix(a, "--arg-file=")
+		switch {
+		case (a == "-a" || a == "--arg-file") && i+2 < len(argv):
+			file, glued = argv[i+2], true
+		case len(a) > 2 && strings.HasPrefix(a, "-a"):
+			file, glued = a[2:], true
+		}
+		if glued && credentialFile(file) {
+			return "a credential store read: " + file
 		}
 	}
 	return ""

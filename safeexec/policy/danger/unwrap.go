@@ -1,6 +1,9 @@
 package danger
 
-import "strings"
+import (
+	"regexp"
+	"strings"
+)
 
 // wrapper says where, among the arguments of a program that starts another
 // one, the other one begins.
@@ -135,6 +138,11 @@ func (s *search) unwrap(name string, argv []string) {
 		s.container(argv)
 	case interpreters[name] || strings.HasPrefix(name, "python3."):
 		s.program(name, argv)
+	case embeds[name] != nil:
+		s.embedded(argv, embeds[name])
+		if w, ok := wrappers[name]; ok {
+			s.wrapped(w, argv)
+		}
 	case name == "trap" && len(argv) > 1:
 		s.text(argv[1]) // what follows are signals
 	case name == "alias":
@@ -186,6 +194,11 @@ func (s *search) program(name string, argv []string) {
 			s.report("a fork bomb")
 		}
 		s.erases(a)
+		for _, q := range quotedStrings(a) {
+			if credentialFile(q) {
+				s.report("a credential store read: " + q)
+			}
+		}
 		if editors[name] {
 			if _, cmd, ok := strings.Cut(a, "!"); ok {
 				s.text(cmd)
@@ -208,8 +221,40 @@ func (s *search) erases(code string) {
 	if !containsAny(code, erasers) {
 		return
 	}
-	if dir, ok := firstOf(quotedStrings(code), systemDir); ok {
+	words := quotedStrings(code)
+	if strings.Contains(code, "Remove-Item") {
+		words = append(words, strings.Fields(code)...)
+	}
+	if dir, ok := firstOf(words, func(w string) bool { return systemDir(w) || driveRoot.MatchString(w) }); ok {
 		s.report("a system or home directory deleted: " + clean(dir))
+	}
+}
+
+// driveRoot is the root of a drive, or everything in it.
+var driveRoot = regexp.MustCompile(`^[A-Za-z]:[\\/]*\*?$`)
+
+// embeds are programs that run a command out of an option or a statement: what
+// follows one of the marks inside an argument is one. An entry that begins with
+// a dash is an option whose next argument is one.
+var embeds = map[string][]string{
+	"tar": {"exec=", "command=", "program=", "script=", "-I", "--to-command", "--use-compress-program", "--rsh-command"},
+	"git": {"=!", "pager=", "editor=", "ommand=", "ext::sh -c "}, "gdb": {"shell ", "!", "system "}, "lldb": {"shell "},
+	"rsync": {"--rsh=", "--rsync-path=", "-e", "--rsh", "--rsync-path"}, "zip": {"-TT", "--unzip-command"}, "man": {"-P", "--pager", "--pager="},
+	"psql": {`\! `}, "mysql": {`\! `, "system "}, "mariadb": {`\! `, "system "}, "lftp": {"!"}, "ftp": {"!"},
+	"ssh": {"ProxyCommand=", "ProxyCommand ", "LocalCommand=", "LocalCommand "}, "scp": {"ProxyCommand=", "-S"}, "sftp": {"ProxyCommand=", "-S"},
+}
+
+// embedded searches what a program takes a command out of.
+func (s *search) embedded(argv, marks []string) {
+	for i, a := range argv[1:] {
+		for _, m := range marks {
+			if m[0] == '-' && a == m && i+2 < len(argv) {
+				s.text(argv[i+2])
+			}
+			if _, cmd, ok := strings.Cut(a, m); ok && (m[0] != '-' || strings.HasSuffix(m, "=")) {
+				s.text(strings.Trim(cmd, `'"() `))
+			}
+		}
 	}
 }
 
@@ -321,14 +366,48 @@ func (s *search) container(argv []string) {
 		case len(a) > 1 && a[0] == '-':
 			i += takesNext(a, "aehlmpuvwcnf")
 		default:
-			if rest := argv[i+1:]; len(rest) > 0 && rest[0] == "--" {
-				s.argv(rest[1:])
-			} else {
-				s.argv(rest)
+			rest := argv[i+1:]
+			if len(rest) > 0 && rest[0] == "--" {
+				rest = rest[1:]
 			}
+			s.argv(rest)
+			s.mounted(argv[:i], rest)
 			return
 		}
 	}
+}
+
+// mounted looks once more at a container's command when a system directory of
+// the machine stands inside the container: it works on that one.
+func (s *search) mounted(options, command []string) {
+	for i, o := range options {
+		_, v, joined := strings.Cut(o, "=")
+		switch {
+		case o == "-v" || o == "--volume":
+			if i+1 == len(options) {
+				continue
+			}
+			v = options[i+1]
+		case strings.HasPrefix(o, "-v") && len(o) > 2:
+			v = o[2:]
+		case !joined || !strings.HasPrefix(o, "--volume="):
+			continue
+		}
+		from, rest, _ := strings.Cut(v, ":")
+		to, _, _ := strings.Cut(rest, ":")
+		if systemDir(from) && strings.HasPrefix(to, "/") && len(to) > 1 {
+			s.argv(replaced(command, to, from))
+		}
+	}
+}
+
+// replaced is a command with one path in the place of another.
+func replaced(command []string, old, path string) []string {
+	out := make([]string, len(command))
+	for i, a := range command {
+		out[i] = strings.ReplaceAll(a, old, path)
+	}
+	return out
 }
 
 // takesNext returns 1 when a bundle of short options ends in one that takes a
@@ -346,6 +425,9 @@ func (s *search) wrapped(w wrapper, argv []string) {
 	if w.after != "" {
 		if i := index(argv, w.after); i >= 0 {
 			s.argv(argv[i+1:])
+			if index(argv[:i], "debug") > 0 { // a node's disk is at /host
+				s.argv(replaced(argv[i+1:], "/host", "/"))
+			}
 		} else {
 			s.container(argv)
 		}

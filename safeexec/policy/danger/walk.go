@@ -51,8 +51,27 @@ func (s *search) call(c *syntax.CallExpr) {
 	}
 	argv := s.words(c.Args)
 	s.argv(argv)
+	if len(argv) > 0 && (argv[0] == "cd" || argv[0] == "pushd") {
+		s.cd(argv, len(c.Args))
+	}
 	if len(argv) > 1 && s.funcs[argv[0]] {
 		s.argv(argv[1:]) // a function may run its arguments
+	}
+}
+
+// cd follows a change of directory. One to a value that is not in the text
+// leads nowhere known, unlike one without any word, which leads home.
+func (s *search) cd(argv []string, words int) {
+	to := skipFlags(argv[1:])
+	switch {
+	case words == 1:
+		s.cwd = "~"
+	case len(to) == 0 || to[0] == "-":
+		s.cwd = ""
+	case to[0] == "" || to[0][0] == '/' || to[0][0] == '~':
+		s.cwd = to[0]
+	case s.cwd != "":
+		s.cwd = strings.TrimSuffix(s.cwd, "/") + "/" + to[0]
 	}
 }
 
@@ -151,6 +170,9 @@ func (s *search) feed(st *syntax.Stmt, w *syntax.Word) {
 	if s.feedsShell(st) {
 		s.text(s.word(w))
 	}
+	if s.feeds(st, "crontab") {
+		s.table(s.word(w))
+	}
 	if c, ok := st.Cmd.(*syntax.CallExpr); ok && len(c.Args) > 0 {
 		if name := base(s.word(c.Args[0])); interpreters[name] {
 			s.program(name, []string{name, s.word(w)})
@@ -161,6 +183,26 @@ func (s *search) feed(st *syntax.Stmt, w *syntax.Word) {
 func (s *search) feedsShell(st *syntax.Stmt) bool {
 	c, ok := st.Cmd.(*syntax.CallExpr)
 	return ok && slices.ContainsFunc(s.words(c.Args), func(a string) bool { return readsText(base(a)) })
+}
+
+func (s *search) feeds(st *syntax.Stmt, program string) bool {
+	c, ok := st.Cmd.(*syntax.CallExpr)
+	return ok && slices.ContainsFunc(s.words(c.Args), func(a string) bool { return base(a) == program })
+}
+
+// table looks at the commands of a crontab, which follow five fields of time or
+// one that begins with "@".
+func (s *search) table(text string) {
+	for line := range strings.SplitSeq(text, "\n") {
+		fields := strings.Fields(line)
+		skip := 5
+		if strings.HasPrefix(line, "@") {
+			skip = 1
+		}
+		if len(fields) > skip {
+			s.text(strings.Join(fields[skip:], " "))
+		}
+	}
 }
 
 // readsText reports programs that run the text on their standard input.
@@ -181,6 +223,9 @@ func (s *search) pipe(b *syntax.BinaryCmd) {
 		switch {
 		case readsText(base(a)):
 			s.text(said)
+			return
+		case base(a) == "crontab":
+			s.table(said)
 			return
 		case base(a) == "xargs" || base(a) == "parallel":
 			s.argv(append(argv[i:len(argv):len(argv)], strings.Fields(said)...))

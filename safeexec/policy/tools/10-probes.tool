@@ -23,6 +23,7 @@ tool ping ping6
   no -A : adaptive mode sends as fast as answers come back
   no -b : a broadcast makes every host answer
   need -c -w -h -V : never ends without a count; add -c 4
+  check duration
   args unicast?
 
 tool traceroute traceroute6
@@ -90,6 +91,7 @@ tool mtr
   no -F --filename : reads its targets from a file
   no -t --curses -p --split -g --gtk : an interactive screen never ends by itself
   need -r --report -w --report-wide -j --json -x --xml -C --csv -h --help -v --version : is an interactive screen; add --report
+  check duration
   with -l -c : has no end in raw mode without -c
   with --raw -c : has no end in raw mode without -c
   args unicast? int(28..9000)?
@@ -242,7 +244,7 @@ tool nslookup
 
 tool host
   safe    DNS questions, no zone transfer
-  -4 -6 -a -C -d -i -r -s -T -U -v -w -V -n
+  -4 -6 -a -C -d -i -r -s -T -U -v -V -n
   -c                    enum(IN|in|CH|ch|HS|hs)
   -N                    int(0..20)
   -p                    int(1..65535)
@@ -251,6 +253,7 @@ tool host
   -W                    int(1..30)
   -m                    enum(trace|record|usage)
   no -l -A : list mode is a zone transfer
+  no -w : waits for an answer for ever
   args dnsname host?
 
 tool whois
@@ -261,7 +264,7 @@ tool whois
   -s                    re([A-Z0-9,-]{2,60})
   -T                    re([a-z0-9,-]{2,60})
   no -p --port : another port is no registry; anything could be sent there
-  args whois whois? whois?
+  args whoisflag? whois whois? whois?
 
 tool resolvectl
   safe    shows the resolver and resolves names
@@ -336,6 +339,7 @@ tool tcping
   -w -t                 sec(0.1..10)
   -i                    sec(0.2..60)
   need -n -c --count : never ends without a count
+  check duration
   args host port
 
 tool httping
@@ -347,4 +351,5 @@ tool httping
   -p --port             int(1..65535)
   -s -G -S -b -l -q -Y -4 -6
   need -c --count : never ends without a count; add -c 4
+  check duration
   args url?

@@ -662,7 +662,7 @@ tool top
 tool dmesg
   safe    the kernel's messages, read once
   -T -k -u -x -t -r -d -e -J -L -P -S -V -h
-  --ctime --kernel --userspace --decode --notime --raw --show-delta --reltime --json --nopager --syslog --version --help
+  -H --human --ctime --kernel --userspace --decode --notime --raw --show-delta --reltime --json --nopager --syslog --version --help
   -l --level            re((emerg|alert|crit|err|warn|notice|info|debug)\+?(,(emerg|alert|crit|err|warn|notice|info|debug)\+?)*)
   -f --facility         set(kern|user|mail|daemon|auth|syslog|lpr|news|authpriv|cron)
   --time-format         enum(ctime|reltime|delta|notime|iso|raw)
@@ -673,7 +673,7 @@ tool dmesg
   no -D -E -n --console-off --console-on --console-level : changes the console log level
   no -w -W --follow --follow-new : follows for ever
   no -F --file -K --kmsg-file : reads another file
-  no -H --human : starts a pager
+  with -H -P --nopager : starts a pager; add --nopager
 
 tool vmstat
   safe    memory and scheduling, once or a bounded number of times
@@ -781,11 +781,23 @@ tool lspci lsusb
   -v -vv -k -n -nn -t -D -m -mm -b
   -s -d                 re([0-9a-fA-F:.*]{1,20})
 
-tool lsblk findmnt
-  safe    disks and mounts
-  -a -b -d -f -i -J -l -m -n -p -r -S -t -T -A -D --all --bytes --nodeps --fs --json --list --noheadings --paths --raw --tree --ascii --df --real --version --help
+tool lsblk
+  safe    disks and their partitions
+  -a -b -d -f -i -J -l -m -n -p -P -r -S -t -T -A -D -O -s -z --all --bytes --nodeps --fs --json --list --noheadings --paths --pairs --raw --tree --ascii --discard --inverse --output-all --perms --topology --scsi --zoned --version --help
   -o --output           list
-  args re(/[A-Za-z0-9_./-]{0,200})?
+  -e -I --exclude --include list
+  args re(/dev/[A-Za-z0-9_./-]{1,200})*
+
+tool findmnt
+  safe    mounted file systems, listed once
+  -a -A -b -C -D -f -i -J -k -l -n -P -r -R -u -U -v --all --ascii --bytes --nocanonicalize --df --first-only --invert --json --kernel --list --noheadings --pairs --raw --submounts --notruncate --uniq --real --pseudo --version --help
+  -o --output           list
+  -t --types -O --options -d --direction list
+  -T --target -M --mountpoint re(/[A-Za-z0-9_./-]{0,200})
+  -S --source           re([A-Za-z0-9_./:@=-]{1,200})
+  no -p --poll -w --timeout : follows for ever
+  no -s --fstab -F --tab-file -m --mtab -N --task -x --verify : reads another file
+  args re([A-Za-z0-9_./:@=-]{1,200})? re(/[A-Za-z0-9_./-]{0,200})?
 
 tool mount
   style words
@@ -1075,6 +1087,7 @@ tool rdma devlink
   safe    devices, shown
   -V -j -p -s -d -n -v -json -pretty -statistics -details -verbose
   sub dev
+    bare
     sub show
       args name?
     sub info
@@ -1083,9 +1096,11 @@ tool rdma devlink
       sub show
         args name
   sub link
+    bare
     sub show
       args name?
   sub port
+    bare
     sub show
       args name?
   sub health
@@ -1097,6 +1112,7 @@ tool rdma devlink
   sub system
     sub show
   sub resource
+    bare
     sub show
       args name*
 
@@ -1132,3 +1148,72 @@ tool dscacheutil
   -q                    enum(host|service|protocol|rpc|mount)
   -a                    enum(name|ip_address|port)
   args re([A-Za-z0-9_.:-]{1,253})?
+
+tool last
+  safe    who was logged in and when the machine started
+  -a -d -F -i -R -w -x --hostlast --dns --fulltimes --ip --nohostname --fullnames --system -V --version -h --help
+  -n --limit            int(1..1000)
+  -s --since -t --until -p --present time
+  --time-format         enum(notime|short|full|iso)
+  no -f --file : reads another file
+  args name?
+
+tool numactl
+  safe    memory nodes, shown
+  style words
+  -H --hardware -s --show
+  need -H --hardware -s --show : starts a program
+
+tool ipcalc sipcalc subnetcalc
+  safe    arithmetic on addresses and prefixes
+  -4 -6 -a -b -c -h -i -l -m -n -p -s -v --check --network --netmask --prefix --broadcast --minaddr --maxaddr --addresses --addrspace --json --no-decorate --all-info --info --nocolor --help --version
+  args prefix prefix? prefix?
+
+tool virsh
+  style pflag
+  safe    guests, networks and nodes, listed
+  -q --quiet -r --readonly --version -v
+  no -c --connect -k -K -l --log -e --escape : talks to another host or writes a file
+  sub list
+    --all --inactive --name --uuid --title --state-running --state-paused --state-shutoff --table --autostart
+  sub dominfo domstate domiflist domblklist domid domuuid vcpucount domifaddr dommemstat
+    --full --source --inactive --details --reason
+    args name
+  sub domifstat domif-getlink domiftune
+    args name name
+  sub net-list
+    --all --inactive --name --uuid --table
+  sub net-info net-uuid net-dhcp-leases
+    args name
+  sub iface-list nodedev-list pool-list
+    --all --inactive
+  sub nodeinfo freecell nodememstats nodecpustats hostname uri version sysinfo
+  deny dumpxml net-dumpxml : prints settings, which may hold passwords
+
+tool nginx
+  style words
+  safe    the version
+  -v -V
+  need -v -V : starts or changes the server
+
+tool haproxy keepalived squid
+  style words
+  safe    the version
+  -v -vv --version
+  need -v -vv --version : starts the server or reads its configuration
+
+tool ifstat
+  safe    traffic by interface, without a history file
+  -a -j -p -s -z -e -V -h --ignore --noupdate --json --pretty --zeros --errors --version --help
+  no -r --reset -n --nooutput -d --scan -t --interval : changes the history or follows for ever
+  need -s --noupdate -V --version -h --help : writes its history file; add -s
+  args iface*
+
+tool ovs-appctl
+  style words
+  safe    forwarding tables and tunnels, shown
+  sub fdb/show fdb/stats-show bond/show lacp/show bfd/show cfm/show stp/show rstp/show ofproto/list mdb/show
+    args iface?
+  sub ovs/route/show tnl/ports/show tnl/arp/show tnl/neigh/show dpif/show dpif-netdev/pmd-stats-show coverage/show version list-commands
+  sub dpctl/show dpctl/dump-flows dpctl/dump-conntrack dpif/dump-flows
+    args iface?

@@ -16,7 +16,7 @@ tool curl
   --max-redirs          int(0..10)
   --max-filesize        re([0-9]{1,9}[kKmM]?)
   -y --speed-time -Y --speed-limit int(1..100000000)
-  --limit-rate          re([0-9]{1,9}[kKmM]?)
+  --limit-rate          re([0-9]{4,9}|[0-9]{1,6}[kKmMgG])
   -r --range            re([0-9,-]{1,60})
   -H --header           header
   -A --user-agent       re([A-Za-z0-9(][A-Za-z0-9_./;:,\x20()+-]{0,200})

@@ -1,8 +1,6 @@
 # Containers and clusters.
 
-tool kubectl oc
-  style pflag
-  safe    objects other than secrets, described or listed once; bounded logs
+block kube
   -n --namespace        re([a-z0-9][a-z0-9.-]{0,62})
   -A --all-namespaces
   --context --cluster   re([A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,200})
@@ -24,7 +22,7 @@ tool kubectl oc
     --chunk-size --limit int(0..10000)
     --show-kind --show-labels --no-headers --ignore-not-found --server-print --allow-missing-template-keys --show-managed-fields
     -w --watch --watch-only --output-watch-events enum(false)=
-    no --raw : a raw path can reach anything
+    --raw               re(/(healthz|readyz|livez)([/?][a-z0-9/=&?-]{0,80})?|/version)=
     no -f --filename -k --kustomize -R --recursive : reads files
     no --subresource : is not on the list
     args re([A-Za-z0-9][A-Za-z0-9._,/:@-]{0,400})*
@@ -118,9 +116,25 @@ tool kubectl oc
   deny apply create delete edit patch replace scale autoscale label annotate taint cordon uncordon drain set expose wait : changes objects or waits
   deny diff kustomize plugin : runs another program or reads files
 
-block docker-read
-  -D --debug
-  no -H --host -c --context --config --tlscert --tlskey --tlscacert : talks to another server
+tool kubectl
+  style pflag
+  safe    objects other than secrets, described or listed once; bounded logs
+  use kube
+
+tool oc
+  style pflag
+  safe    objects other than secrets, described or listed once; bounded logs
+  use kube
+  sub whoami
+    --show-server --show-console --show-context -c
+    no -t --show-token : prints a token
+  sub status
+    --suggest
+  sub projects
+    -q --short
+  sub project
+    -q --short
+  deny login logout rsh rsync adm extract process new-app new-project start-build import-image tag policy secrets registry image idle : changes the cluster, prints secrets or runs a program
 
 tool docker podman nerdctl
   style pflag
@@ -493,9 +507,9 @@ tool ovs-ofctl ovs-dpctl
   style words
   safe    flows and ports, shown
   sub show dump-desc dump-tables dump-ports-desc dump-groups dump-meters
-    args iface?
+    args re([A-Za-z0-9_.@-]{1,64})?
   sub dump-flows dump-ports dump-aggregate
-    args iface? re([a-z0-9_,=.:/*]{1,200})?
+    args re([A-Za-z0-9_.@-]{1,64}) re([a-z0-9_,=.:/*]{1,200})?
   deny monitor snoop : follows for ever
 
 tool ovn-nbctl ovn-sbctl

@@ -2,6 +2,7 @@ package tools
 
 import (
 	"regexp"
+	"strconv"
 	"strings"
 )
 
@@ -17,6 +18,7 @@ var checks = map[string]func(*Call) *Problem{
 	"vtysh":          vtysh,
 	"one-of-capture": captureOrList,
 	"delay-count":    delayCount,
+	"duration":       duration,
 	"systemctl-show": systemctlShow,
 	"nmcli-fields":   nmcliFields,
 }
@@ -45,6 +47,11 @@ var readableKinds = wordSet(`po pod pods svc service services ep endpoints endpo
 // settings (config maps) and unknown kinds only as a table.
 func kubectlGet(c *Call) *Problem {
 	kinds := kindsOf(c.Args)
+	if raw := c.Has("--raw"); raw && len(c.Args) == 0 {
+		return nil
+	} else if raw {
+		return c.problem("args", "kubectl get --raw takes no kind of object")
+	}
 	if len(c.Args) == 0 {
 		return c.problem("args", "kubectl %s: the kind of object is missing", c.Subs[0])
 	}
@@ -193,13 +200,32 @@ func sysctlAll(c *Call) *Problem {
 		return nil
 	}
 	p, ok := c.Get("-r")
-	if !ok || !sysctlPattern(p) {
-		return c.problem("need", "sysctl -a prints secrets too; name the settings, or add --pattern 'net.ipv4...'")
+	if !ok || secretSetting(p) {
+		return c.problem("need", "sysctl -a prints secrets too; name the settings, or add --pattern 'net.ipv4.tcp_mem'")
 	}
 	return nil
 }
 
-var sysctlPattern = match(`^\^?(net\\?\.(ipv4|core|netfilter|bridge|nf_conntrack|mptcp|unix|vsock)|vm|fs|kernel)[a-z0-9_.*\\-]*\$?$`)
+// secretSetting reports a pattern that takes in a setting which is a secret,
+// for the interfaces that every machine has and for those that the pattern
+// itself names. A folder of the IPv4 settings is let through: of the one key
+// among them only root sees anything, and redaction masks it.
+func secretSetting(pattern string) bool {
+	re, err := regexp.Compile(pattern)
+	if err != nil || strings.Contains(pattern, "_key") {
+		return true
+	}
+	names := append([]string{"all", "default", "lo", "eth0", "ens3", "enp0s3", "wlan0", "docker0", "lan", "wan"}, numbered.FindAllString(pattern, 16)...)
+	for _, n := range names {
+		if n != "ipv4" && re.MatchString("net.ipv6.conf."+n+".stable_secret") {
+			return true
+		}
+	}
+	return strings.Trim(pattern, ".*^$") == ""
+}
+
+// numbered are words that could be the name of an interface.
+var numbered = regexp.MustCompile(`[a-z-]+[0-9][a-z0-9]*`)
 
 // lsofScope wants a scope: every open file of every process is long and shows
 // all paths.
@@ -250,6 +276,28 @@ var nmcliSecret = regexp.MustCompile(`(?i)psk|secret|passw|wep|pin|key|private`)
 func delayCount(c *Call) *Problem {
 	if len(c.Args) == 1 {
 		return c.problem("need", "%s %s repeats for ever; add a count, as in \"1 5\"", c.Name, Clip(c.Args[0]))
+	}
+	return nil
+}
+
+// maxSeconds is how long a probe may take by its own count and interval.
+const maxSeconds = 600
+
+// duration refuses a count and an interval that together take too long.
+func duration(c *Call) *Problem {
+	count, interval := 10.0, 1.0 // mtr's count, and everybody's interval
+	for _, v := range []struct {
+		into  *float64
+		flags []string
+	}{{&count, []string{"-c", "-n"}}, {&interval, []string{"-i"}}} {
+		if text, ok := c.Get(v.flags...); ok {
+			if n, err := strconv.ParseFloat(strings.TrimRight(text, "s"), 64); err == nil {
+				*v.into = n
+			}
+		}
+	}
+	if count*interval > maxSeconds {
+		return c.problem("value", "%s: that count at that interval takes longer than %d minutes", c.Name, maxSeconds/60)
 	}
 	return nil
 }

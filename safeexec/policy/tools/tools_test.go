@@ -100,12 +100,12 @@ func TestUnknown(t *testing.T) {
 	for _, name := range strings.Fields(`ansible apt apt-get ar aria2c as ash at awk aws base32 base64 basenc bash bat batch bc bpftrace bundle busctl busybox byobu c89 cat cc chmod chown chroot cmp
 		cobc column comm cowsay cp cpan cpio cpulimit crash crontab csh csplit cupsfilter cut dash dd debugfs dialog diff dmsetup dnf dosbox dpkg dvips easy_install eb echo ed efax emacs env eqn ex
 		exiftool expand expect facter find finger fish flock fmt fold ftp gawk gcc gcloud gcore gdb gem genisoimage ghc ghci gimp git grep gtester gzip hd head hexdump highlight hping3 iconv iftop install ionice
-		irb jjs joe join journalctl jq jrunscript jtag julia knife ksh ksshell ksu last latex ld less lftp ln loginctl logsave look lp ltrace lua lwp-download lwp-request mail make man mawk minicom
+		irb jjs joe join journalctl jq jrunscript jtag julia knife ksh ksshell ksu latex ld less lftp ln loginctl logsave look lp ltrace lua lwp-download lwp-request mail make man mawk minicom
 		more mosquitto mount.nfs msfconsole msgattrib msgcat mtr-packet multitime mv mysql nano nasm nawk ncftp ngrep nice nl nm nmap node nohup npm nroff nsenter octave od openvpn opkg pandoc paste pdb pdflatex perf
 		perl perlbug pexec pg php pic pico pip pkexec pkg posh pr printenv printf pry psftp psql ptx puppet python python3 rake readelf red redcarpet restic rev rlogin rlwrap rm rpm rpmquery rsync
 		rtorrent ruby run-mailcap run-parts rview rvim sash scanmem scp screen script scrot sed service setarch setfacl sftp sg sh shuf slsh smbclient snap snmpget socat soelim sort split sqlite3
 		ssh ssh-agent ssh-keygen ssh-keyscan sshpass start-stop-daemon stdbuf strace strings su sudo systemd-run tac tail tar task taskset tasksh tbl tclsh tcpkill tcpreplay tdbtool tee telnet tex tftp tic
-		time timeout tmate tmux torify troff ul unexpand uniq unshare unzip update-alternatives uudecode uuencode vagrant valgrind vi view vigr vim vimdiff vipw virsh volatility w3m wall watch wc wget wish
+		time timeout tmate tmux torify troff ul unexpand uniq unshare unzip update-alternatives uudecode uuencode vagrant valgrind vi view vigr vim vimdiff vipw volatility w3m wall watch wc wget wish
 		xargs xdotool xelatex xetex xmodmap xmore xpad xxd xz yarn yash yelp yum zathura zcat zip zsh zsoelim zypper nping iperf iperf3 tcpliveplay editcap mergecap dumpcap text2pcap rawshark ab wrk hey siege masscan`) {
 		if tb.Known(name) {
 			t.Errorf("%s is on the list", name)

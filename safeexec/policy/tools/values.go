@@ -53,6 +53,7 @@ var types = map[string]*value{
 	"path":      is("a path", match(`^/[A-Za-z0-9_./@:+-]{0,400}$`)),
 	"time":      is("a point in time", match(`^[A-Za-z0-9_:. +-]{1,40}$`)),
 	"sysctl":    is("a kernel setting that is no secret", sysctlKey),
+	"whoisflag": is("the kind of object", match(`^(n|d|a|r|z|p|o|e|\+|=)$`)),
 	"whois":     dashes(is("a name, an address, a prefix or an AS number", whoisQuery)),
 	"hopto":     is("one host, neither multicast nor broadcast", func(v string) bool { h, port, ok := strings.Cut(v, "/"); return unicast(h) && (!ok || portShape(port)) }),
 	"digword":   is("a name, a record type other than a zone transfer, or @server", digWord),
@@ -354,7 +355,7 @@ func sysctlKey(v string) bool {
 	}
 	parts := strings.Split(strings.ReplaceAll(strings.Trim(v, "./"), "/", "."), ".")
 	last := parts[len(parts)-1]
-	if strings.Contains(last, "secret") || strings.ContainsAny(last, "*?[") && strings.Contains(v, "ipv6") {
+	if strings.Contains(last, "secret") || strings.HasSuffix(last, "_key") || strings.ContainsAny(last, "*?[") && strings.Contains(v, "ipv6") {
 		return false
 	}
 	if len(parts) < 2 || strings.ContainsAny(parts[0], "*?[") || strings.ContainsAny(parts[1], "*?[") {

@@ -26,7 +26,7 @@ func plainURL(v string) bool {
 	if !hostName(strings.ReplaceAll(host, "%25", "%")) || metadata.Host(host) || strings.Trim(port, "0123456789") != "" {
 		return false
 	}
-	return !strings.ContainsAny(rest, "{}[]\\") && !credentialQuery(rest) && !action(rest) && !metadata.CredentialPath(hostless(rest))
+	return !strings.ContainsAny(rest, "{}[]\\") && !credentialQuery(rest) && !action(port, rest) && !metadata.CredentialPath(hostless(rest))
 }
 
 func urlShape(v string) bool {
@@ -74,16 +74,94 @@ func credentialQuery(rest string) bool {
 
 var credentialName = regexp.MustCompile(`(?i)(token|secret|passw|passwd|pwd|api_?-?key|apikey|access_?-?key|signature|credential|session|auth|jwt|^sig$|^key$|^code$|^sv$|^x-amz-)`)
 
-// action reports paths at which a plain GET is known to change a server.
-func action(rest string) bool {
-	p, _, _ := strings.Cut(rest, "?")
-	if strings.Contains(p, "/healthcheck/fail") || strings.Contains(p, "/healthcheck/ok") {
+// actions are words in paths and queries at which a plain GET is known to
+// change a server: admin ports, appliances, build servers, chat webhooks.
+var actions = wordSet(`quitquitquit shutdown restart reboot reload drain drain_listeners undrain reset reset_counters delete destroy kill terminate poweroff
+ poweron wakeup logout signout flush purge drop truncate clear erase wipe format exec execute run script scripttext eval command cmd cmnd shell rpc
+ stop start enable disable activate deactivate toggle trigger invoke build rebuild deploy rollback promote demote failover switchover
+ sendmessage send post webhook webhooks hook hooks unsubscribe subscribe confirm approve reject create add remove update upgrade set write save
+ install uninstall publish import restore quit quitdown exit lock unlock ban block mute sync off attach detach cancel pause resume retry`)
+
+// actionNames are the parameters of a query whose value is such a word.
+var actionNames = wordSet(`action do op operation cmd cmnd command exec run turn state power task method _method func function act mode submit btn button event`)
+
+// stores are parts of paths under which servers keep what is not for everybody:
+// settings with credentials, memory, keys, the objects of others.
+var stores = wordSet(`env configprops heapdump threaddump dump heap pprof jolokia httptrace logfile secrets secret credentials credential passwords password passwd
+ tokens token keys kv private shadow id_rsa wallet backup backups users accounts api-keys apikeys sessions cookies vault keystore certs-private
+ _search _source _all_docs _msearch _mget _snapshot containers exec attach portforward proxy runningpods configmaps configmap serviceaccounts
+ phpinfo phpinfo.php web.config wp-config.php settings.php server-status server-info config.json credentials.json secrets.json terraform.tfstate
+ config_dump keys.json jwks.private getsecret getparameter id_ed25519 authorized_keys kubeconfig admin.conf`)
+
+// adminPorts are those of services that answer everybody who reaches them with
+// everything: containers, kubelets, key-value stores, caches.
+var adminPorts = wordSet(`2375 2376 2379 2380 4243 10250 10255 6379 11211 27017 28017 5984 50070 8086`)
+
+// openPaths may be asked on any port and whatever the words in them.
+var openPaths = match(`^/?$|(?i)^/(-/)?(health|healthz|livez|readyz|ready|live|ping|version|metrics|status|up)([/?].*)?$|` +
+	`^/\.well-known/[a-z0-9_./-]*$|^/v1/(sys/health|sys/seal-status|status/(leader|peers)|health/[a-z]+/.*|agent/self)$|^/_(cluster|cat)/[a-z_/?&=]*$`)
+
+// action reports paths and queries at which a plain GET is known to change a
+// server, and parts of paths that are opaque enough to carry something out.
+func action(port, rest string) bool {
+	p, query, _ := strings.Cut(strings.ToLower(unescaped(rest)), "?")
+	if openPaths(p) && query == "" || openPaths(strings.TrimSuffix(strings.ToLower(rest), "/")) {
+		return strings.Contains(p, "/healthcheck/")
+	}
+	if strings.Contains(p, "/healthcheck/fail") || strings.Contains(p, "/healthcheck/ok") || adminPorts[port] {
 		return true
 	}
-	for seg := range strings.SplitSeq(strings.ToLower(p), "/") {
-		switch seg {
-		case "quitquitquit", "shutdown", "restart", "reboot", "drain_listeners", "reset_counters", "reload", "heapdump", "env",
-			"delete", "destroy", "kill", "terminate", "poweroff", "logout", ".env", "threaddump", "flush", "purge", "drain":
+	for seg := range strings.SplitSeq(p, "/") {
+		base, _, _ := strings.Cut(seg, ".")
+		if actions[seg] || stores[seg] || actions[base] && base != seg || len(seg) > 1 && seg[0] == '.' && seg != ".well-known" && seg != ".." {
+			return true
+		}
+	}
+	for pair := range strings.SplitSeq(query, "&") {
+		name, value, _ := strings.Cut(pair, "=")
+		verb, _, _ := strings.Cut(strings.ReplaceAll(value, "+", " "), " ")
+		if actionNames[name] && (actions[verb] || name == "cmd" || name == "cmnd" || name == "exec" || name == "command") {
+			return true
+		}
+		if actions[name] && value == "" {
+			return true
+		}
+	}
+	return opaque(rest)
+}
+
+// unescaped undoes percent escapes, twice.
+func unescaped(s string) string {
+	for range 2 {
+		u, err := url.PathUnescape(s)
+		if err != nil || u == s {
+			break
+		}
+		s = u
+	}
+	return s
+}
+
+// opaque reports a part of a path or query that looks like encoded data: long,
+// in one piece, with both cases and digits. It would carry out something, or it
+// is a secret that opens a hook.
+func opaque(rest string) bool {
+	for part := range strings.FieldsFuncSeq(rest, func(r rune) bool { return strings.ContainsRune("/?&=.-_~:,;", r) }) {
+		if len(part) < 24 {
+			continue
+		}
+		var upper, lower, digit int
+		for _, c := range []byte(part) {
+			switch {
+			case c >= 'A' && c <= 'Z':
+				upper++
+			case c >= 'a' && c <= 'z':
+				lower++
+			case c >= '0' && c <= '9':
+				digit++
+			}
+		}
+		if upper > 2 && lower > 2 && digit > 0 || len(part) > 120 {
 			return true
 		}
 	}
