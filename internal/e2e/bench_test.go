@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -26,15 +27,21 @@ func bench(b *testing.B) (*lab, []string) {
 	b.Helper()
 	l := newLab(b)
 	l.run()
+	return l, l.someChannels(benchChannels)
+}
+
+// someChannels are the first n channels of the workspace.
+func (l *lab) someChannels(n int) []string {
+	l.t.Helper()
 	var names []string
 	for name := range l.chans {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if len(names) < benchChannels {
-		b.Fatalf("the workspace has %d channels, want %d", len(names), benchChannels)
+	if len(names) < n {
+		l.t.Fatalf("the workspace has %d channels, want %d", len(names), n)
 	}
-	return l, names[:benchChannels]
+	return names[:n]
 }
 
 // BenchmarkCommandToFirstLine measures from the moment the slash command is sent
@@ -145,4 +152,66 @@ func (l *lab) startedAt(sid string) time.Time {
 		}
 	}
 	return at
+}
+
+// BenchmarkWaitingCases measures what cases that wait for an approval cost the
+// process that holds them (GHOST_WAITING of them, 500 unless set, spread over 20
+// channels), and, while they wait, how long further cases take to their first line
+// and from Approve to the start of the process. The lease is the default one.
+func BenchmarkWaitingCases(b *testing.B) {
+	n := 500
+	if s := os.Getenv("GHOST_WAITING"); s != "" {
+		var err error
+		if n, err = strconv.Atoi(s); err != nil {
+			b.Fatalf("GHOST_WAITING: %v", err)
+		}
+	}
+	c := newCrowd(b)
+	begun := time.Now()
+	c.fill(n, 6)
+	b.Logf("%d cases wait after %s", n, time.Since(begun).Round(time.Second))
+	time.Sleep(15 * time.Second) // the last messages are shown
+	idle := c.l.usage()
+	time.Sleep(idleWindow)
+	after := c.l.usage()
+	var first, starts []time.Duration
+	for i := 0; b.Loop(); i++ {
+		f, s := c.further(i)
+		first, starts = append(first, f), append(starts, s)
+	}
+	if got := c.l.pending(); got != n {
+		b.Fatalf("%d cases wait at the end, want %d", got, n)
+	}
+	b.ReportMetric(float64(after.rss)/1e6, "rss-MB")
+	b.ReportMetric(float64(c.l.usage().peak)/1e6, "peak-MB")
+	b.ReportMetric(100*float64(after.cpu-idle.cpu)/float64(idleWindow), "idle-cpu-%")
+	b.ReportMetric(float64(after.files), "files")
+	b.ReportMetric(float64(quantile(first, 0.5).Microseconds())/1000, "first-line-p50-ms")
+	b.ReportMetric(float64(quantile(first, 0.99).Microseconds())/1000, "first-line-p99-ms")
+	b.ReportMetric(float64(quantile(starts, 0.5).Microseconds())/1000, "start-p50-ms")
+	b.ReportMetric(float64(quantile(starts, 0.99).Microseconds())/1000, "start-p99-ms")
+	b.ReportMetric(float64(c.l.goroutines()), "goroutines")
+}
+
+// idleWindow is how long the processor time of waiting cases is counted.
+const idleWindow = time.Minute
+
+// further takes one more case from its command to the start of the command that
+// was approved, and ends it.
+func (c *crowd) further(i int) (first, start time.Duration) {
+	l, what, ch := c.l, fmt.Sprintf("further%dx", i), c.channel(i)
+	first, card := c.open(i, what)
+	card = c.edit(i, what, card)
+	c.vote(i, i, card)
+	sid := sidOf(c.f.find(caseLimit, what, 0, "Investigating: ").all())
+	pressed := time.Now()
+	c.vote(i, i+1, card)
+	var at time.Time
+	l.until(10*time.Second, "the start is journaled", func() bool {
+		at = l.startedAt(sid)
+		return !at.IsZero()
+	})
+	l.command(ch, l.approver(0), "/ghost stop "+sid)
+	c.f.report(caseLimit, what)
+	return first, at.Sub(pressed)
 }

@@ -398,14 +398,22 @@ func (l *lab) sid(channel, what string) string {
 	var sid string
 	l.until(10*time.Second, "the thread of "+what, func() bool {
 		for _, m := range l.thread(channel, what) {
-			if i := strings.Index(m.all(), "ghost_2"); i >= 0 {
-				sid = strings.FieldsFunc(m.all()[i:], func(r rune) bool { return !(r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z') })[0]
+			if sid = sidOf(m.all()); sid != "" {
 				return true
 			}
 		}
 		return false
 	})
 	return sid
+}
+
+// sidOf returns the first session id in a text.
+func sidOf(text string) string {
+	i := strings.Index(text, "ghost_2")
+	if i < 0 {
+		return ""
+	}
+	return strings.FieldsFunc(text[i:], func(r rune) bool { return !(r == '_' || r == '-' || r >= '0' && r <= '9' || r >= 'a' && r <= 'z') })[0]
 }
 
 // ghostbot runs one verb of the program on the lab's state directory.
