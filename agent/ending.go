@@ -179,7 +179,11 @@ func (a *Agent) ask(ctx context.Context, q Question) error {
 	if err := a.save(ctx); err != nil {
 		return err
 	}
-	if _, err := a.o.People.Ask(ctx, q); err != nil {
+	err := a.away(func() error {
+		_, err := a.o.People.Ask(ctx, q)
+		return err
+	})
+	if err != nil {
 		return fmt.Errorf("ask %s: %w", q.ID, err)
 	}
 	if err := a.sync(ctx); err != nil {
@@ -224,7 +228,7 @@ func lookAt(p safeexec.Proposal) string {
 
 // again proposes a command once more, as a new entry with its own votes.
 func (a *Agent) again(ctx context.Context, p safeexec.Proposal, by string) error {
-	_, err := a.o.Gate.Run(ctx, safeexec.Request{
+	_, err := a.gate(ctx, safeexec.Request{
 		Argv: p.Argv, Reasoning: p.Reasoning, Hypothesis: p.Hypothesis, Requester: by, Target: p.Target, Effect: p.Effect,
 		Timeout: p.Timeout, Turn: p.Turn, Index: p.Index, Replaces: p.AuditID, Repeat: true,
 	})

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"time"
 
 	"ghostbot/agent/words"
@@ -48,9 +49,10 @@ type Options struct {
 
 // Agent investigates one case. It is used once, by one goroutine.
 type Agent struct {
-	o Options
-	s *Fold
-	n int // moves dispatched by this process, for the log
+	o  Options
+	mu sync.Mutex // guards s while the agent is away; nobody else is there otherwise
+	s  *Fold
+	n  int // moves dispatched by this process, for the log
 }
 
 // New checks o and returns an agent that has not read anything yet.
@@ -139,7 +141,11 @@ func (a *Agent) begin(ctx context.Context) error {
 	}
 	for _, r := range a.s.cmds.Unfinished() {
 		a.o.Log.Info("command continues", "session_id", a.o.SessionID, "audit_id", r.Proposal.AuditID)
-		if _, err := a.o.Gate.Continue(ctx, r.Record); err != nil {
+		err := a.away(func() error {
+			_, err := a.o.Gate.Continue(ctx, r.Record)
+			return err
+		})
+		if err != nil {
 			return fmt.Errorf("continue %s: %w", r.Proposal.AuditID, err)
 		}
 		if err := a.sync(ctx); err != nil {
@@ -180,6 +186,42 @@ func (a *Agent) sync(ctx context.Context) error {
 		a.s.Apply(e)
 	}
 	return nil
+}
+
+// restAfter is how long a command or a question has to take before the agent lets
+// the folded case go. Most cases wait for people most of the time.
+const restAfter = 2 * time.Second
+
+// away calls f, which may wait for people for days and must not touch the folded
+// case. When it takes long the fold is let go meanwhile; whoever calls away calls
+// sync next, which then reads the case from its first entry again.
+func (a *Agent) away(f func() error) error {
+	back := false
+	t := time.AfterFunc(restAfter, func() {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if !back {
+			a.s = nil
+		}
+	})
+	defer func() {
+		t.Stop()
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		if back = true; a.s == nil {
+			a.s = NewFold(a.o.SessionID)
+		}
+	}()
+	return f()
+}
+
+// gate is Gate.Run with the fold let go while it waits.
+func (a *Agent) gate(ctx context.Context, q safeexec.Request) (r safeexec.Result, err error) {
+	err = a.away(func() error {
+		r, err = a.o.Gate.Run(ctx, q)
+		return err
+	})
+	return r, err
 }
 
 // append writes one entry of the case journal and folds it, unless ctx has ended:
@@ -281,7 +323,7 @@ func (a *Agent) do(ctx context.Context, p place, m Move) error {
 	at := orchestrator.Origin{Turn: p.turn, Index: p.index}
 	switch m := m.(type) {
 	case RunShell:
-		r, err := a.o.Gate.Run(ctx, safeexec.Request{
+		r, err := a.gate(ctx, safeexec.Request{
 			Command: m.Command, Reasoning: m.Reasoning, Hypothesis: m.Hypothesis, Requester: a.s.c.Requester,
 			Target: m.Target, Effect: m.Effect, Turn: p.turn, Index: p.index,
 			Patience: time.Duration(min(max(m.Patience, 0), maxPatience)) * time.Second,

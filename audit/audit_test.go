@@ -209,6 +209,27 @@ func TestEntries(t *testing.T) {
 	}
 }
 
+// TestSinceFindsAnotherLine: a line that is correct in itself, but is not the one
+// that was written, is not taken for it.
+func TestSinceFindsAnotherLine(t *testing.T) {
+	one, other := tempDir(t), tempDir(t)
+	l := open(t, Options{Dir: one})
+	add(t, l, Case, "note", "approved by U1")
+	add(t, open(t, Options{Dir: other}), Case, "note", "approved by U2")
+	if es, err := l.Since(0); err != nil || len(es) != 1 {
+		t.Fatalf("before: %v, %v", es, err)
+	}
+	write(t, path(one, Case), read(t, path(other, Case)))
+	es, err := l.Since(0)
+	var b *BrokenError
+	if !errors.As(err, &b) || b.N != 1 || len(es) != 0 {
+		t.Errorf("another line of the same length: %v, %v", es, err)
+	}
+	if _, err := open(t, Options{Dir: one}).Since(0); err != nil {
+		t.Errorf("a log opened over it: %v", err)
+	}
+}
+
 func TestReopenContinues(t *testing.T) {
 	dir := tempDir(t)
 	for i := range 6 {

@@ -2,6 +2,8 @@ package audit
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -70,11 +72,21 @@ type Log struct {
 	changed chan struct{}
 }
 
-// place is where an entry stands.
+// place is where an entry stands, and what it was when it was written or verified.
 type place struct {
 	journal int // index in tails
 	off     int64
 	size    int
+	hash    [sha256.Size]byte
+}
+
+// sum is the binary form of a hash. What is not one becomes zeros, which no line
+// has.
+func sum(hash string) (s [sha256.Size]byte) {
+	if len(hash) == hex.EncodedLen(len(s)) {
+		_, _ = hex.Decode(s[:], []byte(hash))
+	}
+	return s
 }
 
 // Journal is one journal of a [Log]. It satisfies the one-method journals that
@@ -240,7 +252,7 @@ func (l *Log) write(line Line) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.index = append(l.index, place{journal: slot, off: t.size, size: len(line.Data)})
+	l.index = append(l.index, place{journal: slot, off: t.size, size: len(line.Data), hash: sum(line.Hash)})
 	l.tails[slot] = tail{journal: line.Journal, n: line.N, hash: line.Hash, size: t.size + size}
 	close(l.changed)
 	l.changed = make(chan struct{})
@@ -361,6 +373,9 @@ func (r *reader) read(p place) (Entry, error) {
 	e, err := Parse(b)
 	if err != nil {
 		return Entry{}, &BrokenError{SID: r.sid, N: e.N, Why: err.Error()}
+	}
+	if sum(e.Hash) != p.hash {
+		return Entry{}, &BrokenError{SID: r.sid, N: e.N, Why: "another line stands in its place"}
 	}
 	return e, nil
 }

@@ -119,7 +119,7 @@ func (l *Log) walk(dir *beneath.Dir) (repairs, *walker, error) {
 		if err != nil || c == nil {
 			return known, w, err
 		}
-		l.index = append(l.index, place{journal: l.slot(c.journal), off: c.from, size: int(c.last.size - c.from - 1)})
+		l.index = append(l.index, place{journal: l.slot(c.journal), off: c.from, size: int(c.last.size - c.from - 1), hash: sum(c.last.hash)})
 		if c.Kind == kindRepair {
 			known.add(c.Body)
 		}

@@ -354,7 +354,8 @@ func (d *Desk) record(ctx context.Context, info CaseInfo, entry map[string]any) 
 		Writes: []store.Write{{Key: caseKey(info.SessionID), Data: data}, {Key: activeKey(info.SessionID)}}})
 }
 
-// keep renews the lease at a third of its time and watches for a stop. When two
+// keep renews the lease at a third of its time and watches for a stop: at every
+// change that the store tells of, and, because it may miss one, at every renewal. When two
 // thirds have passed without a confirmed renewal it ends everything this process
 // does for the case.
 func (h *holder) keep(ctx context.Context) {
@@ -364,7 +365,7 @@ func (h *holder) keep(ctx context.Context) {
 	next := confirmed.Add(every)
 	for ctx.Err() == nil {
 		h.lookForStop(ctx)
-		t := time.NewTimer(min(time.Until(next), time.Second))
+		t := time.NewTimer(time.Until(next))
 		select {
 		case <-ctx.Done():
 		case <-changed:

@@ -98,7 +98,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	}
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
-		show: show.New(o.SessionID, o.Rules), m: m, body: o.Body, again: o.Again,
+		rules: o.Rules, m: m, body: o.Body, again: o.Again,
 		edited: map[string]time.Time{}, seen: NewSeen(),
 	}, nil
 }
@@ -157,9 +157,10 @@ type Projector struct {
 	slog   *slog.Logger
 	sid    string
 	fence  func() uint64
-	show   *show.Fold
+	rules  show.Rules
+	show   *show.Fold // nil: made again from entry 1 when it is needed
 	m      Map
-	n      uint64               // entries applied
+	n      uint64               // entries applied to show
 	edited map[string]time.Time // last edit of a summarising message
 	again  time.Time            // when to do that; zero: not at all
 	body   func(sid string) ([]byte, error)
@@ -169,7 +170,7 @@ type Projector struct {
 // Run shows entries until ctx ends.
 func (p *Projector) Run(ctx context.Context) {
 	backoff := time.Second
-	for {
+	for ctx.Err() == nil {
 		changed := p.log.Changed()
 		next, err := p.pass(ctx)
 		switch {
@@ -187,33 +188,38 @@ func (p *Projector) Run(ctx context.Context) {
 		default:
 			backoff = time.Second
 		}
-		p.sleep(ctx, changed, next)
+		if next == 0 && p.sleep(ctx, changed, restAfter) {
+			p.show, p.n = nil, 0
+			next = time.Hour
+		}
+		if next > 0 {
+			p.sleep(ctx, changed, next)
+		}
 	}
 }
 
-func (p *Projector) sleep(ctx context.Context, changed <-chan struct{}, d time.Duration) {
-	if d <= 0 {
-		d = time.Hour
-	}
+// restAfter is how long a thread has to be in step before the projector lets its
+// view of the case go. Most cases wait for people most of the time.
+const restAfter = 2 * time.Second
+
+// sleep waits for d or a change, and tells whether all of d has passed.
+func (p *Projector) sleep(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
 	select {
 	case <-changed:
-	case <-t.C:
 	case <-ctx.Done():
+	case <-t.C:
+		return true
 	}
+	return false
 }
 
 // pass applies new entries and writes what differs, once. next is when a
 // postponed edit is due; 0 when nothing is.
 func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
-	entries, err := p.log.Since(p.n)
-	if err != nil {
+	if err := p.read(); err != nil {
 		return 0, err
-	}
-	for _, e := range entries {
-		p.show.Apply(e)
-		p.n = e.N
 	}
 	p.rewriteCards()
 	if !p.again.IsZero() {
@@ -247,6 +253,19 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	}
 	p.settle(next)
 	return next, nil
+}
+
+// read applies the entries that are new to the view.
+func (p *Projector) read() error {
+	if p.show == nil {
+		p.show, p.n = show.New(p.sid, p.rules), 0
+	}
+	entries, err := p.log.Since(p.n)
+	for _, e := range entries {
+		p.show.Apply(e)
+		p.n = e.N
+	}
+	return err
 }
 
 // settle tells whoever waits for the end of the case how far people can see.

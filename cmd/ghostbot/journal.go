@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -76,13 +77,17 @@ func (j journal) AppendVia(ctx context.Context, kind string, body any, via func(
 }
 
 // caseLog adapts audit.Log to bot and agent, adding to each entry the case's head
-// at that entry.
+// at that entry. Heads are kept, entries are not: a case may wait for days, and its
+// journals are the one copy of them. They are read when somebody asks.
 type caseLog struct {
-	log *audit.Log
-	mu  sync.Mutex
-	all []agent.Entry
-	hd  audit.Heads
+	log   *audit.Log
+	mu    sync.Mutex
+	hd    audit.Heads
+	heads []head // after entry n at n-1
 }
+
+// head is what people see of an audit.Head.
+type head [16]byte
 
 // Journal implements [bot.Log].
 func (l *caseLog) Journal(name string) bot.Journal { return journal{l.log.Journal(name)} }
@@ -97,17 +102,25 @@ func (l *caseLog) Close() error { return l.log.Close() }
 func (l *caseLog) Since(after uint64) ([]agent.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	fresh, err := l.log.Since(uint64(len(l.all)))
+	known := uint64(len(l.heads))
+	entries, err := l.log.Since(min(after, known))
 	if err != nil {
 		return nil, err
 	}
-	for _, e := range fresh {
-		l.all = append(l.all, agentEntry(e, l.hd.Add(e).Short()))
+	var out []agent.Entry
+	for _, e := range entries {
+		if e.N > known {
+			var h head
+			if _, err := hex.Decode(h[:], []byte(l.hd.Add(e).Short())); err != nil {
+				return nil, fmt.Errorf("head of %s: %w", e.ID(), err)
+			}
+			l.heads = append(l.heads, h)
+		}
+		if e.N > after {
+			out = append(out, agentEntry(e, hex.EncodeToString(l.heads[e.N-1][:])))
+		}
 	}
-	if after >= uint64(len(l.all)) {
-		return nil, nil
-	}
-	return l.all[after:len(l.all):len(l.all)], nil
+	return out, nil
 }
 
 func agentEntry(e audit.Entry, head string) agent.Entry {
