@@ -7,14 +7,15 @@ SIM     := internal/sim/slack/conformance
 GOFLAGS += -trimpath
 export GOFLAGS
 
-.PHONY: help build demo test check unit faults e2e chaos bench bench-latency bench-pcap clean deps-run deps-test deps-bench fmt
+.PHONY: help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
 	@echo "make test    everything that must hold: format, vet, staticcheck, tests with the race detector, end to end"
 	@echo "make build   bin/ghostbot and bin/ghostlab"
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
-	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-pcap captures; docs/benchmarks.md keeps the results"
+	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
+	@echo "             make bench-pcap captures; docs/benchmarks.md keeps the results"
 
 deps-run:
 	@scripts/deps run
@@ -68,7 +69,11 @@ bench:
 
 bench-latency:
 	@echo "== slash command to first line; Approve to process start (200 samples over 20 channels)"
-	@$(GO) test -run '^$$' -bench . -benchtime 200x -timeout 60m ./internal/e2e/
+	@$(GO) test -run '^$$' -bench 'CommandToFirstLine|ApproveToStart' -benchtime 200x -timeout 60m ./internal/e2e/
+
+bench-waiting:
+	@echo "== cases that wait for an approval: memory, processor time, and the latency of 200 further ones (10 min for 500)"
+	@GHOST_WAITING=$${GHOST_WAITING:-500} $(GO) test -run '^$$' -bench WaitingCases -benchtime 200x -timeout 60m ./internal/e2e/
 
 # needs 1.3 GB at a time in the temporary directory, and some minutes
 bench-pcap: deps-bench build

@@ -51,11 +51,12 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Deci
 		return a.answer(ctx, p.ID, StateDenied, a.access.Refuse)
 	}
 	var d safeexec.Decision
+	var seen storedProposal
 	err = wait(ctx, a.db, a.sid, pollEvery, func() (bool, time.Time, error) {
 		var until time.Time
 		var ok bool
 		var err error
-		d, until, ok, err = a.look(ctx, p.ID)
+		d, until, ok, err = a.look(ctx, p.ID, &seen)
 		return ok, until, err
 	})
 	if errors.Is(err, agent.ErrStopped) {
@@ -90,16 +91,17 @@ func (a *Approvals) supersede(ctx context.Context, auditID string) error {
 	return nil
 }
 
-// look reads the proposal and lets it expire when its time has come.
-func (a *Approvals) look(ctx context.Context, id string) (safeexec.Decision, time.Time, bool, error) {
+// look reads the proposal and lets it expire when its time has come. seen is what
+// the last look found, so that a poll that finds the same decodes nothing.
+func (a *Approvals) look(ctx context.Context, id string, seen *storedProposal) (safeexec.Decision, time.Time, bool, error) {
 	now, err := a.db.Now(ctx)
 	if err != nil {
 		return safeexec.Decision{}, time.Time{}, false, err
 	}
-	p, err := loadProposal(ctx, a.db, a.sid, id)
-	if err != nil {
+	if err := seen.reload(ctx, a.db, a.sid, id); err != nil {
 		return safeexec.Decision{}, time.Time{}, false, err
 	}
+	p := *seen
 	if ended := p.unanswered(now); ended != "" {
 		p.State, p.At = ended, now
 		if ended == StateCancelled {

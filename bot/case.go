@@ -362,7 +362,7 @@ func (h *holder) keep(ctx context.Context) {
 	changed := h.d.o.DB.Watch(ctx, h.sid)
 	every := h.d.o.Lease / 3
 	confirmed := time.Now()
-	next := confirmed.Add(every)
+	next := confirmed.Add(onBeat(every))
 	for ctx.Err() == nil {
 		h.lookForStop(ctx)
 		t := time.NewTimer(time.Until(next))
@@ -375,7 +375,7 @@ func (h *holder) keep(ctx context.Context) {
 		if time.Now().Before(next) {
 			continue
 		}
-		next = time.Now().Add(every)
+		next = time.Now().Add(onBeat(every))
 		rctx, done := context.WithTimeout(ctx, every)
 		asked := time.Now()
 		l, err := h.d.o.DB.Renew(rctx, *h.lease.Load())

@@ -66,15 +66,22 @@ func stopKey(sid string) store.Key { return store.Key{Scope: sid, Name: "stop"} 
 
 func loadProposal(ctx context.Context, db store.DB, sid, id string) (storedProposal, error) {
 	var p storedProposal
+	err := p.reload(ctx, db, sid, id)
+	return p, err
+}
+
+// reload reads a stored proposal, and decodes it unless p is what is stored.
+func (p *storedProposal) reload(ctx context.Context, db store.DB, sid, id string) error {
 	v, err := db.Get(ctx, proposalKey(sid, id))
-	if err != nil {
-		return p, err
+	if err != nil || v.Version == p.version {
+		return err
 	}
-	if err := json.Unmarshal(v.Data, &p); err != nil {
-		return p, fmt.Errorf("proposal %s: %w", id, err)
+	*p = storedProposal{}
+	if err := json.Unmarshal(v.Data, p); err != nil {
+		return fmt.Errorf("proposal %s: %w", id, err)
 	}
 	p.version = v.Version
-	return p, nil
+	return nil
 }
 
 // decision turns a stored answer into what the gate acts on. ok is false while
@@ -147,7 +154,7 @@ func wait(ctx context.Context, db store.DB, scope string, poll time.Duration, re
 		if err != nil || done {
 			return err
 		}
-		d := poll
+		d := onBeat(poll)
 		if !until.IsZero() {
 			d = min(d, max(time.Until(until), time.Millisecond))
 		}
@@ -161,6 +168,19 @@ func wait(ctx context.Context, db store.DB, scope string, poll time.Duration, re
 		}
 		t.Stop()
 	}
+}
+
+// beat is the grid on which waiting cases look up: hundreds of them that wake a
+// process one by one cost it more in waking than in looking.
+const beat = 250 * time.Millisecond
+
+// onBeat shortens d so that it ends on the next beat before its end. What is not
+// longer than a beat stays as it is.
+func onBeat(d time.Duration) time.Duration {
+	if d <= beat {
+		return d
+	}
+	return d - time.Duration(time.Now().Add(d).UnixNano()%int64(beat))
 }
 
 // conflict reports whether err means that a guard did not hold and nothing

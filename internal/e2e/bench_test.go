@@ -195,23 +195,3 @@ func BenchmarkWaitingCases(b *testing.B) {
 
 // idleWindow is how long the processor time of waiting cases is counted.
 const idleWindow = time.Minute
-
-// further takes one more case from its command to the start of the command that
-// was approved, and ends it.
-func (c *crowd) further(i int) (first, start time.Duration) {
-	l, what, ch := c.l, fmt.Sprintf("further%dx", i), c.channel(i)
-	first, card := c.open(i, what)
-	card = c.edit(i, what, card)
-	c.vote(i, i, card)
-	sid := sidOf(c.f.find(caseLimit, what, 0, "Investigating: ").all())
-	pressed := time.Now()
-	c.vote(i, i+1, card)
-	var at time.Time
-	l.until(10*time.Second, "the start is journaled", func() bool {
-		at = l.startedAt(sid)
-		return !at.IsZero()
-	})
-	l.command(ch, l.approver(0), "/ghost stop "+sid)
-	c.f.report(caseLimit, what)
-	return first, at.Sub(pressed)
-}

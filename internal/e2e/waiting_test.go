@@ -170,6 +170,26 @@ func (c *crowd) edit(i int, what string, card posted) posted {
 	return c.f.find(caseLimit, what, 0, "Approval needed: mkdir")
 }
 
+// further takes one more case from its command to the start of the command that
+// was approved, and ends it.
+func (c *crowd) further(i int) (first, start time.Duration) {
+	l, what, ch := c.l, fmt.Sprintf("further%dx", i), c.channel(i)
+	first, card := c.open(i, what)
+	card = c.edit(i, what, card)
+	c.vote(i, i, card)
+	sid := sidOf(c.f.find(caseLimit, what, 0, "Investigating: ").all())
+	pressed := time.Now()
+	c.vote(i, i+1, card)
+	var at time.Time
+	l.until(10*time.Second, "the start is journaled", func() bool {
+		at = l.startedAt(sid)
+		return !at.IsZero()
+	})
+	l.command(ch, l.approver(0), "/ghost stop "+sid)
+	c.f.report(caseLimit, what)
+	return first, at.Sub(pressed)
+}
+
 // fill opens n cases, a few at a time, and returns when all wait.
 func (c *crowd) fill(n, atOnce int) {
 	next := make(chan int)
@@ -256,4 +276,37 @@ func (l *lab) goroutines() int {
 	l.cmd.Process.Signal(syscall.SIGQUIT)
 	l.wait()
 	return len(regexp.MustCompile(`(?m)^goroutine \d+ .*\[`).FindAllString(l.log(), -1))
+}
+
+// TestWaitingCases is the short form of BenchmarkWaitingCases: forty cases wait in
+// one process, and what each of them holds there that is not a time stays small.
+// They wait on across a restart, and further cases go on beside them.
+func TestWaitingCases(t *testing.T) {
+	if testing.Short() {
+		t.Skip("opens forty cases")
+	}
+	const n = 40
+	c := newCrowd(t)
+	before := c.l.usage()
+	c.fill(n, 4)
+	c.further(n)
+	after := c.l.usage()
+	if got := after.files - before.files; got > n+20 {
+		t.Errorf("%d cases hold %d open files, want one each", n, got)
+	}
+	// A collector that has just doubled the heap is in this figure; the heap itself is
+	// measured in cmd/ghostbot.
+	if got := (after.rss - before.rss) / n; got > 1<<20 {
+		t.Errorf("a waiting case takes %d bytes of memory, want at most 1 MiB", got)
+	}
+	c.l.stop()
+	c.l.run()
+	c.l.until(30*time.Second, "the cases are held again", func() bool { return c.l.usage().files >= n })
+	if got := c.l.pending(); got != n {
+		t.Errorf("%d cases wait after a restart, want %d", got, n)
+	}
+	c.further(n + 1)
+	if got := c.l.goroutines(); got > 3*n+80 {
+		t.Errorf("%d cases keep %d goroutines, want three each", n, got)
+	}
 }
