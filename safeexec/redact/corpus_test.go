@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -158,7 +159,7 @@ func TestTemplates(t *testing.T) {
 	r := New(Options{})
 	m := maker{rand.New(rand.NewPCG(1, 2))}
 	bad, all := 0, 0
-	for _, f := range templates {
+	for _, f := range slices.Concat(templates, secondTemplates) {
 		for _, tmpl := range f.texts {
 			loose := strings.HasPrefix(tmpl, "~")
 			tmpl = strings.TrimPrefix(tmpl, "~")
@@ -178,7 +179,7 @@ func TestTemplates(t *testing.T) {
 // TestBenign leaves ordinary output alone, byte for byte.
 func TestBenign(t *testing.T) {
 	r := New(Options{})
-	for _, f := range benign {
+	for _, f := range slices.Concat(benign, secondBenign) {
 		for _, text := range f.texts {
 			if got := r.Redact(text); got.Text != text {
 				t.Errorf("%s: %q\nbecame %q", f.family, text, got.Text)

@@ -17,7 +17,7 @@ var runSet = shape.NewSet(shape.Alphabet + "+/_-")
 // encoded finds the runs of base64 in v that decode to text. It finds them by
 // looking at every sixteenth byte.
 func (f *finder) encoded(v *view.View) (out []view.Range) {
-	t := v.Text
+	t, wrappedDone := v.Text, 0
 	for i := minRun - 1; i < len(t); i += minRun {
 		if !runSet[t[i]] {
 			continue
@@ -32,11 +32,59 @@ func (f *finder) encoded(v *view.View) (out []view.Range) {
 			out = append(out, view.Range{Start: start, End: stop, Text: credentialsText})
 			continue
 		}
+		if start >= wrappedDone {
+			stop, text, ok := wrapped(t, start, end)
+			wrappedDone = stop // what did not decode is not tried again from its next line on
+			if ok {
+				out = append(out, view.Range{Start: start, End: stop, Text: text})
+				i = max(i, stop-1)
+				continue
+			}
+		}
 		if text, ok := decode(t[start:end]); ok {
 			out = append(out, view.Range{Start: start, End: scan.PadSet.End(t, end, end+2), Text: text})
 		}
 	}
 	return out
+}
+
+// minWidth is the least width of the lines that base64 is wrapped into.
+const minWidth = 60
+
+// wrapped is the end and the meaning of base64 that fills several lines, of which
+// t[start:end] is the first. stop is where its lines end, 0 when it is none.
+func wrapped(t string, start, end int) (stop int, text string, ok bool) {
+	width := end - start
+	if width < minWidth || width > 128 {
+		return 0, "", false
+	}
+	if _, ok := decode(t[start : start+width&^3]); !ok {
+		return 0, "", false
+	}
+	all := []byte(t[start:end])
+	for at := end; ; {
+		from := at + strings.IndexByte(t[at:min(len(t), at+3)], '\n') + 1
+		if from == at || strings.Trim(t[at:from], "\r\n") != "" {
+			break
+		}
+		for from < len(t) && from-at < 40 && shape.Blank(t[from]) {
+			from++
+		}
+		to := runSet.End(t, from, from+width)
+		if to == from {
+			break
+		}
+		all = append(all, t[from:to]...)
+		at = scan.PadSet.End(t, to, to+2)
+		stop = at
+		if to-from < width {
+			break
+		}
+	}
+	if stop > 0 {
+		text, ok = decode(string(all))
+	}
+	return stop, text, ok
 }
 
 // discord is the end of the token of a Discord bot that begins with

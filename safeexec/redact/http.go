@@ -16,7 +16,7 @@ var connects = []string{"@tcp(", "@unix(", "jdbc:oracle:", "new pdo("}
 var params = paramTable()
 
 func paramTable() (t []string) {
-	for _, name := range []string{"sig=", "signature=", "x-amz-signature=", "x-goog-signature=", "oauth_signature=", "code=", "sid=", "ticket=", "auth=", "hmac=", "assertion=", "samlresponse="} {
+	for _, name := range []string{"sig=", "signature=", "x-amz-signature=", "x-goog-signature=", "oauth_signature=", "code=", "sid=", "ticket=", "auth=", "hmac=", "assertion=", "samlresponse=", "key=", "sas=", "jwt=", "k="} {
 		for _, sign := range []string{"?", "&", "#", ";"} {
 			t = append(t, sign+name)
 		}
@@ -61,6 +61,8 @@ func secretParam(name, v string) (scan.Category, bool) {
 		return 0, false
 	case strings.HasSuffix(name, "sig=") || strings.HasSuffix(name, "signature="):
 		return scan.SAS, query || len(v) >= 20 && shape.Mixed(v)
+	case name == "key=" || name == "sas=" || name == "jwt=" || name == "k=":
+		return scan.Token, query && len(v) >= 20 && shape.Mixed(v)
 	case name == "sid=" || name == "code=" || name == "ticket=" || name == "auth=":
 		return scan.Token, len(v) >= 12 && shape.Secret(v)
 	}
@@ -232,7 +234,7 @@ func (s *scanner) bearer(a, b int) {
 	i := s.Blanks(b)
 	if strings.HasPrefix(t[b:], "%20") {
 		i = b + 3
-	} else if p := s.Peek(i, 2); len(p) == 2 && p[0] == ':' && p[1] != ':' {
+	} else if p := s.Peek(i, 2); len(p) == 2 && (p[0] == ':' && p[1] != ':' || p == ", ") {
 		i = s.Blanks(i + 1)
 	}
 	if i == b || i >= len(t) || a > 0 && shape.Alnum(t[a-1]) || a < s.paramDone {

@@ -53,7 +53,7 @@ type scanner struct {
 	phrases phrases.Phrases
 	known   *known
 
-	tokenDone, hashDone, paramDone int
+	tokenDone, jwtDone, hashDone, paramDone, generatedDone int
 
 	cuts int // edges looked at
 }
@@ -111,6 +111,7 @@ const (
 	rulePgpass                   // host:port:database:user:password
 	ruleJWK                      // a private key in JSON
 	ruleEcho                     // a command that prints secrets
+	ruleGenerated                // a resource of Terraform's that is a password
 	ruleSQLHash                  // *HEX of MySQL
 	ruleDump                     // LM:NT::: of Windows
 )
@@ -142,7 +143,7 @@ func triggerTable() (t []trigger) {
 	add(ruleConnect, connects...)
 	add(ruleParam, params...)
 	add(ruleBearer, "bearer")
-	add(ruleHeader, "authorization", "x-ms-client-principal")
+	add(ruleHeader, "authorization", "x-ms-client-principal", "x-jfrog-art-api")
 	add(ruleCookie, "cookie")
 	add(ruleKeyBegin, "-----begin ", "---- begin ", "-----begin+")
 	add(ruleKeyEnd, "private key-----", "private+key-----", "private key block-----", "secret key-----", "static key v1-----")
@@ -162,6 +163,7 @@ func triggerTable() (t []trigger) {
 	add(rulePgpass, ":*:", ":5432:", ":5433:", ":6432:", ":26257:")
 	add(ruleJWK, `"kty"`)
 	add(ruleEcho, echoed...)
+	add(ruleGenerated, `"random_password"`, `"random_string"`)
 	add(ruleSQLHash, "*")
 	add(ruleDump, ":::")
 	for i, v := range shape.Vendors {
@@ -254,10 +256,37 @@ func (s *scanner) structure(t *trigger, start, end int) {
 		s.fields.JWK(end)
 	case ruleEcho:
 		s.fields.Printed = true
+	case ruleGenerated:
+		s.generated(end)
 	case ruleSQLHash:
 		s.hexHash(start, end, 40)
 	case ruleDump:
 		s.hexHash(start-65, start-65, 65)
+	}
+}
+
+// generated masks what Terraform made, in the fields of the resource whose type
+// ends before a.
+func (s *scanner) generated(a int) {
+	if a < s.generatedDone {
+		return
+	}
+	near := s.Peek(a, 1024)
+	if n := strings.Index(near, `"type"`); n >= 0 { // of the next resource
+		near = near[:n]
+	}
+	s.generatedDone = a + len(near)
+	for _, field := range [...]string{`"result"`, `"bcrypt_hash"`} {
+		n := strings.Index(near, field)
+		if n < 0 {
+			continue
+		}
+		i := s.Blanks(a + n + len(field))
+		if k := s.Separator(i); k > 0 {
+			if v := s.ValueAt(s.Blanks(i + k)); v.Quote == '"' && v.End > v.Start && scan.MarkAt(s.Head(v)) == 0 {
+				s.Mask(v.Start, s.Extend(v), scan.Password)
+			}
+		}
 	}
 }
 
@@ -284,9 +313,13 @@ func (s *scanner) jwt(a int) {
 	if a < s.tokenDone || s.T[a:a+3] != "eyJ" || a > 0 && shape.Alnum(s.T[a-1]) {
 		return
 	}
+	if a < s.jwtDone {
+		return
+	}
 	end, ok := shape.JWT(s.T, a)
-	s.tokenDone = end
+	s.jwtDone = end
 	if ok {
+		s.tokenDone = end
 		s.Mask(a, s.Wrapped(a, end), scan.JWT)
 	}
 }
@@ -317,12 +350,30 @@ func (s *scanner) hexHash(a, b, n int) {
 	}
 }
 
+// publicBefore is how far before 64 bytes of base64 is looked for what says
+// that they are public.
+const publicBefore = 160
+
+// public says whether what stands before 64 bytes of base64 makes a digest, a
+// signature or a public key of the DNS of them.
+func public(before string) bool {
+	if line := strings.LastIndexByte(before, '\n'); line >= 0 {
+		before = before[line:]
+	}
+	for _, digest := range [...]string{"sha512-", "sha512=", "sha-512=", "sha-512=:", "sha512:"} {
+		if n := len(before) - len(digest); n >= 0 && strings.EqualFold(before[n:], digest) {
+			return true
+		}
+	}
+	return strings.Contains(before, " RRSIG ") || strings.Contains(before, "DNSKEY ") || strings.Contains(before, "\tRRSIG") || strings.Contains(before, "DNSKEY\t")
+}
+
 // padding masks a storage key whose double padding ends before end.
 func (s *scanner) padding(end int) {
 	if end < len(s.T) && s.T[end] == '=' {
 		return
 	}
-	if start, ok := shape.StorageKey(s.T, end); ok {
+	if start, ok := shape.StorageKey(s.T, end); ok && !public(s.T[max(0, start-publicBefore):start]) {
 		s.Mask(start, end, scan.StorageKey)
 	}
 }

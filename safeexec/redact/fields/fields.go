@@ -108,6 +108,9 @@ func categoryOf(l words.Label) scan.Category {
 func (s *Fields) assigned(l scan.Label) bool {
 	i := s.Blanks(s.Closers(l.End))
 	n := s.Separator(i)
+	if k := s.remark(i); n == 0 && k > 0 {
+		i, n = k, 1
+	}
 	if n == 0 && s.upright(l, i) {
 		n = 1
 	}
@@ -135,8 +138,24 @@ func (s *Fields) assigned(l scan.Label) bool {
 	if colon && l.End-l.Start == len("pass") && s.T[i] != '"' && s.T[i] != '\'' { // the result of a test more often
 		l.Weak = true
 	}
-	s.value(l, i, 0)
+	if !s.value(l, i, 0) && l.Noun&words.Plural != 0 {
+		s.pair(l, i)
+	}
 	return true
+}
+
+// remark is where the colon or equals sign stands behind a short remark in
+// brackets at i: "password (default): x"; 0 when there is none.
+func (s *Fields) remark(i int) int {
+	p := s.Peek(i, 40)
+	if p == "" || p[0] != '(' {
+		return 0
+	}
+	n := strings.IndexByte(p, ')')
+	if n < 2 || strings.IndexByte(p[:n], '"') >= 0 || n+1 >= len(p) || p[n+1] != ':' {
+		return 0
+	}
+	return i + n + 1
 }
 
 // upright says whether the bar at i stands between a label and its value in a
@@ -197,6 +216,9 @@ func (s *Fields) value(l scan.Label, i, minimum int) bool {
 		return false
 	}
 	end := s.Extend(v)
+	if v.Quote == 0 && l.Noun&words.Pass != 0 {
+		end = s.Onward(end, strings.Trim(s.T[s.LineStart(l.Start):l.Start], " \t") == "")
+	}
 	s.Mask(v.Start, end, l.Cat)
 	const change = ` -> "` // from an old value to a new one, in a plan of Terraform's
 	if v.Quote == '"' && s.Peek(end+1, len(change)) == change {

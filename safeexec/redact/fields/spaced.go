@@ -14,6 +14,9 @@ var verbs = shape.Words("snmp-server username enable neighbor set crypto ip ipv6
 	"machine default login account nmcli l2tp isakmp ldap-login-password passwd server aaa-server wpa_passphrase edit usm-user bfd ospf router interface vpn add " +
 	"connect bind bindpw mount grant create alter config wireless security")
 
+// owners are words before "pass" that make a noun of it.
+var owners = shape.Words("db database root admin sudo mysql postgres redis ftp smtp ldap wifi vpn ssh user bind keystore")
+
 // flagged handles a flag of a command: "--password value".
 func (s *Fields) flagged(l scan.Label) bool {
 	i := s.Blanks(l.End)
@@ -35,7 +38,7 @@ func (s *Fields) spaced(l scan.Label) {
 		return
 	}
 	switch n, text := l.Noun, s.T[l.Start:l.End]; {
-	case strings.IndexByte(text, '.') >= 0, l.Start > 0 && s.T[l.Start-1] == '/', len(text) == len("pass") && text != "PASS": // files, the verb
+	case strings.IndexByte(text, '.') >= 0, l.Start > 0 && s.T[l.Start-1] == '/', len(text) == len("pass") && text != "PASS" && !shape.Fold(s.wordBefore(l.Start), owners): // files, the verb
 		return
 	case n&words.Plural != 0:
 		s.pair(l, i)
@@ -72,6 +75,9 @@ func (s *Fields) spacedValue(l scan.Label, i int, c context) bool {
 		return false
 	}
 	end := s.Extend(v)
+	if v.Quote == 0 && l.Noun&words.Pass != 0 {
+		end = s.Onward(end, true)
+	}
 	s.labelDone = max(s.labelDone, end)
 	s.Mask(v.Start, end, l.Cat)
 	return true
@@ -83,6 +89,9 @@ func (s *Fields) verb(i int) int {
 	for n := 0; n < 6; n++ {
 		end := s.PlainWord(i)
 		if end == i || s.Newline(end) {
+			return 0
+		}
+		if n == 0 && words.About(s.T[i:min(end, i+scan.MaxLabel)]) { // "key fingerprint is"
 			return 0
 		}
 		if w := s.T[i:end]; w == "is" || w == "was" || w == "is:" || w == "=" || n > 0 && w[len(w)-1] == ':' {
@@ -97,6 +106,11 @@ func (s *Fields) verb(i int) int {
 func (s *Fields) pair(l scan.Label, i int) {
 	v := s.ValueAt(i)
 	head := s.Head(v)
+	if next := s.Blanks(v.End); s.Peek(next, 2) == "/ " {
+		if w := s.ValueAt(s.Blanks(next + 1)); w.End > w.Start && shape.Secret(s.Head(w)) {
+			s.Mask(w.Start, s.Extend(w), l.Cat)
+		}
+	}
 	if k := strings.IndexByte(head, ':'); k > 0 && l.Noun&words.Secret != 0 && shape.Secret(head[k+1:]) {
 		s.Mask(v.Start+k+1, s.Extend(v), l.Cat)
 	}

@@ -29,6 +29,52 @@ func (s *Phrases) KeyBegin(a, b int) {
 	}
 	s.keyDone = end
 	s.Mask(a, end, scan.PrivateKey)
+	if head := s.Peek(max(0, a-maxPrefix), a-max(0, a-maxPrefix)); !s.endLine(end) && s.Newline(s.Blanks(end)) && strings.Trim(head[strings.LastIndexByte(head, '\n')+1:], " \t") != "" {
+		s.prefixed(end)
+	}
+}
+
+// Bounds of the lines of a key that each have something before them: how many
+// there are, how long one is, and how long what stands before the key.
+const (
+	maxPrefixed = 256
+	maxLine     = 512
+	maxPrefix   = 200
+)
+
+// prefixed masks the last word of each of the lines below i for as long as it
+// belongs to a key, as in a log that puts a time before every line. The text may
+// be the rest of a longer one: a short word is one only before the last line.
+func (s *Phrases) prefixed(i int) {
+	t := s.T
+	for range maxPrefixed {
+		from := i + strings.IndexByte(s.Peek(i, maxLine), '\n') + 1
+		n := strings.IndexByte(s.Peek(from, maxLine), '\n')
+		if n < 0 && len(t)-from < maxLine {
+			n = len(t) - from
+		}
+		if from == i || n <= 0 {
+			return
+		}
+		i = from + n
+		end := i
+		for end > from && strings.IndexByte(" \r\"',|", t[end-1]) >= 0 {
+			end--
+		}
+		if line := t[from:end]; strings.HasSuffix(line, "-----") {
+			if k := strings.LastIndex(line, "-----END"); k >= 0 {
+				s.Mask(from+k, end, scan.PrivateKey)
+				s.keyDone = end
+			}
+			return
+		}
+		start := shape.SetBase64.Start(t, scan.PadSet.Start(t, end, from), from)
+		if start == end || end-start < 16 && !strings.Contains(s.Peek(i+1, 96), "-----END") {
+			return
+		}
+		s.Mask(start, end, scan.PrivateKey)
+		s.keyDone = end
+	}
 }
 
 // privateName says whether the name of an armour is one of a secret.

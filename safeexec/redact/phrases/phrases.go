@@ -53,6 +53,7 @@ var Rules = parseRules()
 //	d    the lines of a hex dump below
 //	g    a key in groups of hexadecimal digits
 //	q    a quoted community, with a protocol's operation behind it
+//	z    the name:secret that is fed to the command, before it on the line
 //	2, 3 that word of each of the lines below, a file's
 //	:    a colon or equals sign
 //
@@ -101,6 +102,11 @@ var ruleText = map[scan.Category]string{
 		set-key | ? $
 		radius auth add | any any any ? $
 		key-string | ? $
+		bfd authentication | any any ? $
+		session-key inbound esp | any cipher ? $
+		session-key outbound esp | any cipher ? $
+		session-key inbound ah | any $
+		session-key outbound ah | any $
 		standby | any authentication ? $
 		vrrp | any authentication ? $
 		glbp | any authentication ? $
@@ -178,6 +184,45 @@ var ruleText = map[scan.Category]string{
 		user-password(2) | any l
 		_login_ | any %
 		contraseña | : $
+		contrasenya | : $
+		palavra-passe | : $
+		lozinka | : $
+		geslo | : $
+		mật khẩu | : $
+		kata sandi | : $
+		sandi | : %
+		parole | : %
+		slaptažodis | : $
+		parool | : %
+		passord | : $
+		κωδικός | : %
+		κωδικός πρόσβασης | : $
+		סיסמה | : $
+		كلمة المرور | : $
+		كلمة السر | : $
+		گذرواژه | : $
+		parolă | : $
+		lykilorð | : $
+		clave | : %
+		รหัสผ่าน | : $
+		पासवर्ड | : $
+		geheimnis | : %
+		mdp | : $
+		puk | : $
+		motdepasse | : $
+		zugangscode | : $
+		nenosiri | : $
+		nickserv :identify | $
+		auth default | $
+		sp_addlogin | any !
+		sp_password | any !
+		/snmp community set name= | $
+		/snmp community add name= | $
+		mgmt-user | any any $
+		phash | $
+		<phash> | $
+		| chpasswd | z
+		" * " | %
 		contrasena | : $
 		mot de passe | : $
 		senha | : $
@@ -266,7 +311,7 @@ func (s *Phrases) Device(d Rule, a, b int) bool {
 // step handles one word of a device rule at i; -1 ends the rule.
 func (s *Phrases) step(p string, i int, c scan.Category) int {
 	i = s.Blanks(i)
-	if p != "n" && p != "d" && p != "2" && p != "3" && s.Newline(i) {
+	if p != "n" && p != "d" && p != "2" && p != "3" && p != "z" && s.Newline(i) {
 		return -1
 	}
 	switch p {
@@ -302,6 +347,8 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 		s.answer(i, c)
 	case "d":
 		s.dump(i, c)
+	case "z":
+		s.fed(i, c)
 	default:
 		if end := s.PlainWord(i); strings.EqualFold(s.T[i:end], p) {
 			return end
@@ -429,6 +476,22 @@ func (s *Phrases) groups(i int, c scan.Category) {
 	end := s.LineEnd(start)
 	if v := s.Peek(start, end-start); len(v) >= 16 && len(v) < maxSearch && shape.SetHex.Only(strings.ReplaceAll(v, " ", "")) {
 		s.Mask(start, end, c)
+	}
+}
+
+// fed masks the secret of the last name:secret between the start of the line
+// that holds i and its last bar.
+func (s *Phrases) fed(i int, c scan.Category) {
+	start := max(0, i-2*maxName)
+	start += strings.LastIndexByte(s.T[start:i], '\n') + 1
+	bar := strings.LastIndexByte(s.T[start:i], '|')
+	k := strings.LastIndexByte(s.T[start:start+max(bar, 0)], ':')
+	if k < 0 || bar-k > maxName {
+		return
+	}
+	v := s.ValueAt(start + k + 1)
+	if head := s.Head(v); v.End <= start+bar && len(head) > 3 && !s.Harmless(scan.Label{}, v, head) {
+		s.Mask(v.Start, v.End, c)
 	}
 }
 

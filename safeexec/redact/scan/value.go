@@ -216,6 +216,26 @@ func (s *Text) Extend(v Value) int {
 	return v.End
 }
 
+// Onward extends a password past a sign that ends most values, where what
+// follows is neither another field nor a tag nor a word: "x&3y". line says that
+// the assignment has its line to itself, so that commas belong to it as well.
+func (s *Text) Onward(end int, line bool) int {
+	t := s.T
+	for end > 0 && end+1 < len(t) && (strings.IndexByte("&<>", t[end]) >= 0 || line && (t[end] == ',' || t[end] == ';')) {
+		stop, limit := end+1, min(len(t), end+1+GuardLen)
+		for stop < limit && strings.IndexByte(" \t\r\n\"'`&<>,;", t[stop]) < 0 {
+			stop++
+		}
+		rest := t[end+1 : stop]
+		if rest == "" || strings.ContainsAny(rest, "=:") || rest[0] == '/' || shape.Ordinary(rest) || stop < len(t) && strings.IndexByte(">\"'`", t[stop]) >= 0 ||
+			line && t[end] != '&' && !s.Newline(stop) {
+			return end
+		}
+		end = stop
+	}
+	return end
+}
+
 // Lengths of a token that was wrapped: of what stands before the line's end
 // when the line alone does not show it, of a full line, and of what follows.
 const (
@@ -281,6 +301,7 @@ var Nothing = shape.Words("null nil none true false yes no on off enabled disabl
 	"string number object integer boolean opaque is must and or for with in from to of the an was has will be been can could should " +
 	"succeeded failed failure success error valid denied granted accepted rejected changed unchanged updated created deleted rotated " +
 	"provided supplied supported unsupported found notfound pending active inactive private public shared primary secondary self " +
+	"str int bool float varchar val " +
 	"bytes bits … undef nan void {} [] () -- ... inherit inherited same required. optional. vault kms keychain keyring pam ldap " +
 	"secrets tokens passwords keys credentials files systemd compat sss nis new via flag option argument")
 
@@ -291,7 +312,7 @@ var references = []string{
 	"getenv(", "env(", "env.", "env:", "env[", "secrets.", "vault:", "vault.", "ref+", "!vault", "!secret", "!encrypted", "!ref", "!getatt", "!sub", "arn:", "projects/", "op://", "awssm:",
 	"(sensitive", "(known after", "(hidden", "(redacted", "(masked", "(unknown", "(none", "(not ", "(empty", "lookup(", "sops:", "aws-sm:",
 	"ssh-rsa", "ssh-ed25519", "ecdsa-sha2", "sk-ssh-", "sk-ecdsa", "aaaab3nza", "aaaac3nza", "aaaae2vjz", "fn::", "config.", "settings.", "self.",
-	"http://", "https://", "file:", "keyvault", "secretsmanager:", "ssm:", "function", "map[",
+	"http://", "https://", "file:", "keyvault", "secretsmanager:", "ssm:", "function", "map[", "read-host", "get-credential", "getpass",
 }
 
 // Harmless says whether the value that begins with head is none of a secret.
@@ -313,6 +334,8 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 		return true
 	}
 	switch c := head[0]; {
+	case shape.Digit(c) && service(head):
+		return true
 	case shape.Digit(c) && shape.Digits(head):
 		return len(head) < 4 || l.Noun&words.Pass == 0 && len(head) < 12 || s.unit(v.After)
 	case c == '%' && len(head) == 2: // a format's verb
@@ -325,6 +348,12 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 		return true
 	}
 	return l.Noun&words.Community != 0 && routeCommunity(head)
+}
+
+// service says whether v is a port with its protocol, as in a list of services.
+func service(v string) bool {
+	port, protocol, ok := strings.Cut(v, "/")
+	return ok && shape.Digits(port) && (protocol == "tcp" || protocol == "udp" || protocol == "sctp")
 }
 
 // Empty is for whole values: words of nothing, and stand-ins.
@@ -362,7 +391,11 @@ func (s *Text) call(v Value) bool {
 // member says whether a value is a part of what its label names: token =>
 // token.kind.
 func (s *Text) member(l Label, head string) bool {
-	rest, ok := strings.CutPrefix(head, s.T[l.Start:max(l.Start, l.End)])
+	name := s.T[l.Start:max(l.Start, l.End)]
+	if strings.HasPrefix(name, "self.") || strings.HasPrefix(name, "this.") { // a program's own
+		return shape.Variable(head)
+	}
+	rest, ok := strings.CutPrefix(head, name)
 	return ok && l.End > l.Start && rest != "" && strings.IndexByte(".[(", rest[0]) >= 0
 }
 
@@ -391,7 +424,7 @@ func routeCommunity(v string) bool {
 var ConfigWords = shape.Words("key-chain keychain mode md5 sha text message-digest null local-override group authentication encryption type pre-share pre-shared psk " +
 	"rsa-sig method enable send-community chain generate exchange string priority timers encrypt decrypt public role view context engineid exit version description " +
 	"none required login permit deny list size length lifetime server host port interface vrf v1 v2c v3 noauth priv ro rw access remote udp-port traps informs id " +
-	"policy token tokens header name value password create")
+	"policy token tokens header name value password create strings")
 
 // Characters of cookies, and what stands in their place for the browser.
 var (

@@ -20,6 +20,7 @@ var (
 	setBase64 = NewSet(Alphabet + "+/=_-")
 	setAny    = NewSet(Alphabet + "+/=_-.~:|%")
 	setDigit  = NewSet("0123456789")
+	setDollar = NewSet(Alphabet + "$")
 )
 
 // Vendors is the reviewed table.
@@ -41,7 +42,7 @@ var Vendors = []Vendor{
 	{"AIza", SetURL, 30, 0}, {"ya29.", SetDotted, 16, 0}, {"GOCSPX-", SetURL, 16, 0}, {"1//0", SetURL, 30, 0}, {"LTAI", SetAlnum, 14, 0}, {"AKID", SetAlnum, 30, 0},
 	{"dop_v1_", SetAlnum, 30, 0}, {"doo_v1_", SetAlnum, 30, 0}, {"dor_v1_", SetAlnum, 30, 0}, {"HRKU-", SetURL, 30, 0}, {"fo1_", SetURL, 30, 0}, {"fm1r_", setBase64, 30, 0}, {"fm2_", setBase64, 30, 0},
 	{"nfp_", SetAlnum, 30, 0}, {"sbp_", SetAlnum, 30, 0}, {"pscale_tkn_", SetDotted, 20, 0}, {"pscale_pw_", SetDotted, 20, 0}, {"pscale_oauth_", SetDotted, 20, 0}, {"napi_", SetAlnum, 30, 0},
-	{"rnd_", SetAlnum, 28, 0}, {"vercel_", SetAlnum, 20, 0}, {"v1.0-", SetGUID, 40, 0}, {"SCWSECRET", SetAlnum, 8, 0}, {"AQVN", SetURL, 35, 0}, {"t1.9eu", SetDotted, 40, 0},
+	{"rnd_", SetAlnum, 28, 0}, {"vercel_", SetWord, 20, 0}, {"v1.0-", SetGUID, 40, 0}, {"SCWSECRET", SetAlnum, 8, 0}, {"AQVN", SetURL, 35, 0}, {"AQV", SetURL, 120, 0}, {"AQX", SetURL, 120, 0}, {"t1.9eu", SetDotted, 40, 0},
 	// infrastructure
 	{"hvs.", SetURL, 20, 0}, {"hvb.", SetURL, 20, 0}, {"hvr.", SetURL, 20, 0}, {".atlasv1.", SetURL, 20, 8}, {"pul-", SetGUID, 30, 0}, {"tskey-", SetURL, 12, 0}, {"dnkey-", SetURL, 20, 0},
 	{"NRAK-", SetAlnum, 20, 0}, {"NRJS-", SetAlnum, 16, 0}, {"NRII-", SetURL, 20, 0}, {"NRRA-", SetAlnum, 20, 0}, {"NRSP-", SetAlnum, 20, 0}, {"glsa_", SetWord, 20, 0}, {"glc_", setBase64, 30, 0},
@@ -56,7 +57,7 @@ var Vendors = []Vendor{
 	// applications
 	{"sk_live_", SetAlnum, 10, 0}, {"sk_test_", SetAlnum, 10, 0}, {"rk_live_", SetAlnum, 10, 0}, {"rk_test_", SetAlnum, 10, 0}, {"whsec_", setBase64, 20, 0}, {"shpat_", SetAlnum, 30, 0},
 	{"shpss_", SetAlnum, 30, 0}, {"shpca_", SetAlnum, 30, 0}, {"shppa_", SetAlnum, 30, 0}, {"EAAA", SetURL, 40, 0}, {"sq0atp-", SetURL, 20, 0}, {"sq0csp-", SetURL, 30, 0}, {"EAAC", SetAlnum, 60, 0},
-	{"access_token$production$", SetAlnum, 20, 0}, {"lin_api_", SetAlnum, 30, 0}, {"lin_oauth_", SetAlnum, 30, 0}, {"ntn_", SetAlnum, 30, 0}, {"secret_", SetAlnum, 40, 0}, {"figd_", SetURL, 30, 0},
+	{"access_token$production$", setDollar, 20, 0}, {"access_token$sandbox$", setDollar, 20, 0}, {"lin_api_", SetAlnum, 30, 0}, {"lin_oauth_", SetAlnum, 30, 0}, {"ntn_", SetAlnum, 30, 0}, {"secret_", SetAlnum, 40, 0}, {"figd_", SetURL, 30, 0},
 	{"figu_", SetURL, 30, 0}, {"PMAK-", SetURL, 30, 0}, {"PMAT-", SetURL, 20, 0}, {"CFPAT-", SetURL, 30, 0}, {"duffel_live_", SetURL, 30, 0}, {"duffel_test_", SetURL, 30, 0}, {"EZAK", SetAlnum, 50, 0},
 	{"EZTK", SetAlnum, 50, 0}, {"FLWSECK-", SetURL, 20, 0}, {"FLWSECK_TEST-", SetURL, 20, 0}, {"shippo_live_", SetAlnum, 30, 0}, {"tfp_", SetDotted, 40, 0}, {"rdme_", SetAlnum, 40, 0},
 	{"phx_", SetAlnum, 30, 0}, {"fio-u-", SetURL, 30, 0}, {"hubspot-", SetGUID, 36, 0}, {"pat-na1-", SetGUID, 30, 0}, {"pat-eu1-", SetGUID, 30, 0}, {"sl.", SetURL, 120, 0}, {"AAAAAAAAAAAAAAAAAAAA", setAny, 50, 0},
@@ -66,10 +67,15 @@ var Vendors = []Vendor{
 	{"+ACR", setBase64, 6, 38}, {"AzFu", setBase64, 6, 40}, {"AzSe", SetAlnum, 6, 38}, {"AzCa", setBase64, 6, 30}, {"-us", setDigit, 1, 32},
 	// more of the above
 	{"SK", SetHex, 32, 0}, {"sb_secret_", SetURL, 20, 0}, {"re_", SetWord, 28, 0}, {"pcsk_", SetWord, 40, 0}, {"sk_", SetAlnum, 40, 0}, {"tvly-", SetURL, 24, 0},
+	{"nbt_", SetDotted, 40, 0}, {"key_", SetHex, 60, 0}, {"cfut_", SetAlnum, 40, 0}, {"cfat_", SetAlnum, 40, 0}, {"cfk_", SetAlnum, 40, 0}, {"IQoJb3JpZ2lu", setBase64, 80, 0}, {"FwoGZXIvYXdz", setBase64, 80, 0},
+	{"FQoGZXIvYXdz", setBase64, 80, 0}, {"+ABa", setBase64, 6, 70}, {"+AMC", setBase64, 6, 70}, {"+ASt", setBase64, 6, 70}, {"ACDb", setBase64, 6, 70}, {"sk-", SetURL, 40, 0}, {"rpa_", SetAlnum, 40, 0}, {"ctx7sk-", SetURL, 30, 0},
+	{"fc-", SetHex, 32, 0}, {"jina_", SetAlnum, 50, 0}, {"pa-", SetURL, 43, 0}, {"pat_", SetAlnum, 50, 0}, {"csm_", SetAlnum, 40, 0}, {"bkct_", SetAlnum, 30, 0}, {"xoxd-", setAny, 40, 0}, {"lin_wh_", SetAlnum, 30, 0}, {"gldpt-", SetURL, 16, 0},
+	{"ATSTT3", setBase64, 20, 0}, {"glwt-", SetURL, 16, 0}, {"ghv_", SetAlnum, 30, 0}, {"sk-kimi-", SetAlnum, 30, 0}, {"dose", SetHex, 32, 0}, {"dckr_sat_", SetURL, 16, 0},
+	{"fal-", SetGUID, 36, 0}, {"cu_", SetHex, 32, 0}, {"ddp_", SetAlnum, 36, 0}, {"ddapp_", SetAlnum, 34, 0}, {"ddapi_", SetAlnum, 34, 0}, {"sgamp_", SetWord, 30, 0}, {"wandb_v1_", SetWord, 40, 0},
 	{"secret-live-", setBase64, 30, 0}, {"secret-test-", setBase64, 30, 0}, {"sk.eyJ", SetDotted, 60, 0}, {"access-production-", SetGUID, 36, 0}, {"access-sandbox-", SetGUID, 36, 0},
 	{"slk_", SetAlnum, 40, 0}, {"tk-us-", SetURL, 40, 0}, {"y0_", SetURL, 50, 0}, {"AVNS_", SetWord, 16, 0}, {"mdb_sa_sk_", SetURL, 30, 0}, {"hcaik_", SetAlnum, 50, 0}, {"pdus+", setAny, 20, 0},
 	{"st.", SetDotted, 60, 0}, {"pat", SetDotted, 75, 0}, {"EAA", SetAlnum, 80, 0}, {"md5", SetHex, 32, 0}, {"BBFF-", SetAlnum, 30, 0}, {"e2b_", SetHex, 40, 0}, {"gb_api_", SetAlnum, 30, 0},
-	{"SWMTKN-1-", SetURL, 40, 0}, {"K10", SetHex, 64, 0}, {"tr_prod_", SetAlnum, 16, 0}, {"tr_dev_", SetAlnum, 16, 0}, {"snyk_uat.", SetDotted, 40, 0}, {"live_", SetAlnum, 35, 0}, {"ctp_", SetAlnum, 30, 0}, {"AZDO", SetAlnum, 40, 0},
+	{"SWMTKN-1-", SetURL, 40, 0}, {"K10", SetHex, 64, 0}, {"tr_prod_", SetAlnum, 16, 0}, {"tr_dev_", SetAlnum, 16, 0}, {"snyk_uat.", SetDotted, 40, 0}, {"live_", SetAlnum, 35, 0}, {"ctp_", SetAlnum, 30, 0}, {"AZDO", SetAlnum, 4, 70},
 }
 
 // probe is how much of a token is looked at before it is accepted.
@@ -118,6 +124,8 @@ func (v *Vendor) before() *Set {
 		return SetHex
 	case v.Set == setBase64:
 		return SetBase64
+	case v.Prefix == "AZDO":
+		return SetAlnum
 	case v.Set == setAny:
 		return SetDotted
 	}

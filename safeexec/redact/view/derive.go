@@ -91,8 +91,26 @@ func escaped(s string) (int, string) {
 		return hexRune(s, 2, 4)
 	case 'x':
 		return hexRune(s, 2, 2)
+	case '0', '1':
+		return octal(s)
 	}
 	return 0, ""
+}
+
+// octal reads a backslash and three octal digits that stand for printable ASCII.
+func octal(s string) (int, string) {
+	if len(s) < 4 || s[2] < '0' || s[2] > '7' || s[3] < '0' || s[3] > '7' {
+		return 0, ""
+	}
+	return ascii1(4, int(s[1]-'0')<<6|int(s[2]-'0')<<3|int(s[3]-'0'))
+}
+
+// ascii1 is the printable character r for an escape of n bytes.
+func ascii1(n, r int) (int, string) {
+	if r < ' ' || r > '~' {
+		return 0, ""
+	}
+	return n, ascii[r : r+1]
 }
 
 // hexRune reads n hexadecimal digits of s from i. Invisible characters stay
@@ -120,12 +138,25 @@ func hexRune(s string, i, n int) (int, string) {
 // entities are what XML and HTML write for signs that matter here.
 var entities = []struct{ name, sign string }{
 	{"&quot;", `"`}, {"&apos;", "'"}, {"&amp;", "&"}, {"&lt;", "<"}, {"&gt;", ">"}, {"&nbsp;", " "}, {"&equals;", "="}, {"&colon;", ":"},
-	{"&#39;", "'"}, {"&#34;", `"`}, {"&#x22;", `"`}, {"&#x27;", "'"}, {"&#61;", "="}, {"&#x3d;", "="}, {"&#x3D;", "="}, {"&#58;", ":"},
 }
 
 // entity is the length and meaning of the entity that s begins with.
 func entity(s string) (int, string) {
-	if len(s) < 4 || strings.IndexByte("qalgnec#", s[1]) < 0 || strings.IndexByte(s[:min(len(s), 8)], ';') < 0 {
+	if len(s) < 4 || strings.IndexByte("qalgnec#", s[1]) < 0 {
+		return 0, ""
+	}
+	semi := strings.IndexByte(s[:min(len(s), 8)], ';')
+	if semi < 0 {
+		return 0, ""
+	}
+	if s[1] == '#' {
+		base, digits := 10, s[2:semi]
+		if digits != "" && (digits[0] == 'x' || digits[0] == 'X') {
+			base, digits = 16, digits[1:]
+		}
+		if r, err := strconv.ParseUint(digits, base, 7); err == nil {
+			return ascii1(semi+1, int(r))
+		}
 		return 0, ""
 	}
 	for _, e := range entities {

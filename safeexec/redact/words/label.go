@@ -35,6 +35,14 @@ func Classify(before, identifier string) (Label, bool) {
 	return out, true
 }
 
+// About says whether a word behind the noun of a label makes it a label about
+// the secret, not of it: "fingerprint", "policy".
+func About(word string) bool {
+	var l list
+	l.word(word)
+	return l.class[0]&Tail != 0 && l.class[0]&Neutral == 0
+}
+
 // maxWords bounds how many words of a label are looked at: the last ones.
 const maxWords = 16
 

@@ -39,7 +39,7 @@ func wordTable() map[string]Class {
 		class Class
 		words string
 	}{
-		{Pass, "password passwd passphrase passcode passwort pswd psswd kennwort passkey pass"},
+		{Pass, "password passwd passphrase passcode passwort pswd psswd kennwort passkey pass phash"},
 		{Pass | Compound, "pwd pw"},
 		{Secret, "secret credential"},
 		{Token, "token"},
