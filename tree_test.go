@@ -54,6 +54,10 @@ var arrows = map[string][]string{
 
 	"ghostbot/internal/pcapgen": {},
 
+	"ghostbot/forensics/trace":     {},
+	"ghostbot/forensics/compare":   {"ghostbot/forensics/trace", "ghostbot/forensics/compare/..."},
+	"ghostbot/forensics/compare/*": {},
+
 	"ghostbot/internal/sim/slack":   {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/internal/sim/slack/*": {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/cmd/ghostlab":         {"ghostbot/internal/...", "ghostbot/cmd/ghostlab/..."},
