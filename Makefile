@@ -7,7 +7,7 @@ SIM     := internal/sim/slack/conformance
 GOFLAGS += -trimpath
 export GOFLAGS
 
-.PHONY: help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap clean deps-run deps-test deps-bench fmt
+.PHONY: policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -85,3 +85,6 @@ fmt:
 
 clean:
 	rm -rf $(BIN)
+
+policy-page:
+	@$(GO) test ./safeexec/policy -count 1 -run ReferencePage -update

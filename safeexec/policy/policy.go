@@ -186,6 +186,16 @@ func Quote(argv []string) string { return shellwords.Quote(argv) }
 // ToolDoc describes, for the manual, what a program may do without a person.
 type ToolDoc = tools.Doc
 
+// AzGroup is the first word of az commands, with how many there are and how many
+// of them only read.
+type AzGroup = azure.Group
+
+// DescribeAz returns the command tree of az by first word, and the reads that
+// are held back with the reason, for a reference page.
+func (p *Policy) DescribeAz() (groups []AzGroup, held []string) {
+	return p.az.Groups(), p.az.Held()
+}
+
 // Describe returns what is SAFE, program by program, for a reference page. The
 // last entry is az, whose policy is the command tree of azure-cli.
 func (p *Policy) Describe() []ToolDoc {

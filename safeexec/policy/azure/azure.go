@@ -15,6 +15,7 @@ package azure
 import (
 	_ "embed"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -67,6 +68,43 @@ func (p *Policy) Count() (reads, all int) {
 		}
 	}
 	return reads, len(p.tree)
+}
+
+// A Group is the first word of commands of the tree, with how many of them there
+// are and how many only read.
+type Group struct {
+	Name       string
+	Reads, All int
+}
+
+// Groups lists the tree by first word.
+func (p *Policy) Groups() []Group {
+	by := map[string]*Group{}
+	for name, c := range p.tree {
+		first, _, _ := strings.Cut(name, " ")
+		if by[first] == nil {
+			by[first] = &Group{Name: first}
+		}
+		by[first].All++
+		if c.effect == Read {
+			by[first].Reads++
+		}
+	}
+	out := make([]Group, 0, len(by))
+	for _, name := range slices.Sorted(maps.Keys(by)) {
+		out = append(out, *by[name])
+	}
+	return out
+}
+
+// Held lists the commands that only read and still are not SAFE as they stand,
+// with the reason.
+func (p *Policy) Held() []string {
+	var out []string
+	for _, name := range slices.Sorted(maps.Keys(p.guards)) {
+		out = append(out, "az "+name+" "+p.guards[name].reason)
+	}
+	return out
 }
 
 // Check returns nil when argv, which begins with "az", is a read.

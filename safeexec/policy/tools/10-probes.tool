@@ -33,7 +33,7 @@ tool traceroute traceroute6
   -q --queries          int(1..10)
   -N --sim-queries      int(1..64)
   -w --wait             re([0-9]{1,2}(\.[0-9]+)?(,[0-9]{1,2}(\.[0-9]+)?){0,2})
-  -z --sendwait         sec(0..3000)
+  -z --sendwait         re([0-2](\.[0-9]{1,3})?|1[1-9]|[2-9][0-9]|[1-9][0-9]{2})
   -p --port             int(1..65535)
   -t --tos              hex
   -l --flowlabel        hex

@@ -43,7 +43,7 @@ func (n *node) doc() Doc {
 			d.Never = append(d.Never, line)
 			continue
 		case f.value != nil:
-			line.Value = f.value.what
+			line.Value = f.value.describe()
 		}
 		d.Flags = append(d.Flags, line)
 	}
@@ -73,7 +73,7 @@ func (n *node) describeEntry(d *Doc, e *entry) {
 	default:
 		var values []string
 		for _, v := range e.values {
-			values = append(values, v.what)
+			values = append(values, v.describe())
 		}
 		line.Value = strings.Join(values, ", ")
 		d.Words = append(d.Words, line)
@@ -83,9 +83,9 @@ func (n *node) describeEntry(d *Doc, e *entry) {
 func (s slot) describe() string {
 	switch {
 	case s.max > 1:
-		return s.value.what + ", several"
+		return s.value.describe() + ", several"
 	case s.min == 0:
-		return s.value.what + ", optional"
+		return s.value.describe() + ", optional"
 	}
-	return s.value.what
+	return s.value.describe()
 }

@@ -337,8 +337,8 @@ func TestDescribe(t *testing.T) {
 		Name: "probe", Other: []string{"prober"}, Safe: "a sample",
 		Flags: []FlagDoc{
 			{Names: []string{"-q"}}, {Names: []string{"--quiet"}}, {Names: []string{"-c", "--count"}, Value: "a number from 1 to 10"},
-			{Names: []string{"-o", "--output"}, Value: "one of a, b"}, {Names: []string{"-l"}, Value: "a value that is known to be harmless here"},
-			{Names: []string{"-L"}, Value: "a value that is known to be harmless here"}, {Names: []string{"-m", "--mode"}, Value: "one of x"}, {Names: []string{"-4"}}, {Names: []string{"-6"}},
+			{Names: []string{"-o", "--output"}, Value: "one of a, b"}, {Names: []string{"-l"}, Value: "text like `[a-z]+`"},
+			{Names: []string{"-L"}, Value: "text like `[A-Z]+`"}, {Names: []string{"-m", "--mode"}, Value: "one of x"}, {Names: []string{"-4"}}, {Names: []string{"-6"}},
 		},
 		Never: []FlagDoc{{Names: []string{"-f", "--flood"}, Why: "is a flood"}},
 		Needs: []string{"-c or --count: without it probe needs a count", "-q together with -4: without it probe wants quiet"},

@@ -19,7 +19,8 @@ import (
 type value struct {
 	what     string // what the value is, as in "a host"
 	ok       func(v string) string
-	negative bool // the value may begin with a dash, as in --tail -1
+	negative bool   // the value may begin with a dash, as in --tail -1
+	pattern  string // what it must match, for the manual; empty where words say it
 }
 
 // types are the simple types, by name.
@@ -61,6 +62,14 @@ var types = map[string]*value{
 	"routeto":   is("an address", routeTo),
 	"certstore": is("a certificate file or a folder of the system's certificates", func(v string) bool { return certFile(v) || caStore(v) }),
 	"mac":       is("a hardware address", match(`^[0-9a-fA-F]{1,2}([:-][0-9a-fA-F]{1,2}){5}$`)),
+}
+
+// describe says for the manual what a value may be.
+func (v *value) describe() string {
+	if v.pattern != "" {
+		return "text like `" + v.pattern + "`"
+	}
+	return v.what
 }
 
 func is(what string, good func(string) bool) *value {
@@ -118,7 +127,9 @@ func bounded(name, arg string) (*value, error) {
 	case "set":
 		return set(strings.Split(arg, "|")), nil
 	case "re":
-		return is("a value that is known to be harmless here", lazy(arg)), nil
+		v := is("a value that is known to be harmless here", lazy(arg))
+		v.pattern = arg
+		return v, nil
 	}
 	return nil, fmt.Errorf("%q is no type", name)
 }
