@@ -23,7 +23,7 @@ type Click struct {
 	Addr       string // the message that was pressed
 	By, Team   string
 	Action     safeexec.Action
-	Text       string // Modify: the edited command
+	Text       string // Modify: the edited command; Deny: the reason, if it is known already
 	Reason     bool   // Deny: words will follow (see [Desk.Reason])
 }
 
@@ -157,8 +157,8 @@ func (d *Desk) apply(c Click, p *storedProposal, now time.Time) (Reply, bool) {
 		}
 		p.State, p.By, p.At, p.Modified = StateModified, c.By, now, text
 	default:
-		p.State, p.By, p.At = StateDenied, c.By, now
-		if c.Reason {
+		p.State, p.By, p.At, p.Reason = StateDenied, c.By, now, d.o.Redact(strings.TrimSpace(c.Text))
+		if c.Reason && p.Reason == "" {
 			p.ReasonUntil = now.Add(reasonWait)
 			if p.ReasonUntil.After(p.Proposal.Expires) {
 				p.ReasonUntil = p.Proposal.Expires // the gate waits no longer, and the denial must reach it

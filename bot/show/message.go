@@ -93,6 +93,7 @@ type CardView struct {
 	Hypothesis string
 	Risk       string
 	Rule       string
+	Tier       *int // of the policy; nil: none
 	Target     string
 	Effect     string
 	Timeout    time.Duration

@@ -64,7 +64,8 @@ type Integrity struct {
 	Next   string   `json:"next,omitempty"` // fresh: the case that takes its place
 }
 
-func (i Integrity) text() string {
+// Text says what was chosen, for people.
+func (i Integrity) Text() string {
 	switch i.Choice {
 	case "continue":
 		return "The case continues although its files were changed"
@@ -188,7 +189,7 @@ func (s *Fold) line(e agent.Entry) {
 	case KindOfIntegrity:
 		var i Integrity
 		if json.Unmarshal(e.Body, &i) == nil {
-			s.log(e, LogView{What: "notice", By: i.By, Body: i.text()})
+			s.log(e, LogView{What: "notice", By: i.By, Body: i.Text()})
 		}
 	case "instruction":
 		var i agent.Instruction
@@ -320,7 +321,7 @@ func (s *Fold) proposed(e agent.Entry) {
 	c := &CardView{
 		SessionID: s.sid, ProposalID: id, Digest: p.Digest, AuditID: e.ID, State: "PENDING",
 		Command: p.Display, Program: p.Program, Why: p.Reasoning, Hypothesis: p.Hypothesis,
-		Risk: p.Risk, Rule: p.Rule, Target: p.Target, Effect: p.Effect, Timeout: p.Timeout,
+		Risk: p.Risk, Rule: p.Rule, Tier: p.Tier, Target: p.Target, Effect: p.Effect, Timeout: p.Timeout,
 		Expires: p.Expires, Approvers: s.rules.Approvers, Needed: s.rules.Needed(p.Class.String(), p.Rule),
 		Head: e.Head, Requester: p.Requester, SelfOK: s.rules.Self,
 	}

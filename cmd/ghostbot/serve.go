@@ -62,9 +62,12 @@ type program struct {
 	brain    agent.Brain
 	keys     []audit.Key
 	desk     *bot.Desk
+	adopt    func(ctx context.Context, sid string) error
+	native   func(ctx context.Context, sid string) (bool, error)
 }
 
-func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.Logger) (*program, error) {
+// assemble builds everything but the register and the desk.
+func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
@@ -85,20 +88,29 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 	if err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
-	p.db = db
-	register, stop, err := p.register(ctx)
-	if err != nil {
-		db.Close()
-		return nil, err
-	}
-	p.close = func() { stop(); db.Close() }
-	o := p.options(front, "slack", register)
-	o.Adopt = db.Adopt
-	o.Native = func(ctx context.Context, sid string) (bool, error) {
+	p.db, p.close = db, func() { db.Close() }
+	p.adopt = db.Adopt
+	p.native = func(ctx context.Context, sid string) (bool, error) {
 		native, _, err := db.Native(ctx, sid)
 		return native, err
 	}
-	p.desk, err = bot.New(o)
+	return p, nil
+}
+
+func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.Logger) (*program, error) {
+	p, err := assemble(c, cfg, log)
+	if err != nil {
+		return nil, err
+	}
+	register, stop, err := p.register(ctx)
+	if err != nil {
+		p.close()
+		return nil, err
+	}
+	drop := p.close
+	p.close = func() { stop(); drop() }
+	access := bot.Access{Approvers: cfg.Approvers, Channels: cfg.Channels, Self: cfg.SelfApproval, TwoPerson: cfg.TwoPerson}
+	p.desk, err = bot.New(p.options(front, "slack", access, register))
 	if err != nil {
 		p.close()
 		return nil, err
@@ -106,15 +118,17 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 	return p, nil
 }
 
-func (p *program) options(front bot.Front, transport string, register bot.Journal) bot.Options {
+func (p *program) options(front bot.Front, transport string, access bot.Access, register bot.Journal) bot.Options {
 	host, _ := os.Hostname()
 	return bot.Options{
 		DB: p.db, Front: front, Transport: transport, Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Lease: p.cfg.Lease,
-		Access:   bot.Access{Approvers: p.cfg.Approvers, Channels: p.cfg.Channels, Self: p.cfg.SelfApproval, TwoPerson: p.cfg.TwoPerson},
+		Access:   access,
 		Brain:    p.brain.Name(),
 		Policy:   p.policy.Version(),
 		MaxTurns: p.cfg.MaxTurns,
 		OpenLog:  p.openLog,
+		Adopt:    p.adopt,
+		Native:   p.native,
 		Register: register,
 		Build:    p.investigator,
 		Report:   p.report,

@@ -1,0 +1,357 @@
+package term
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/bot"
+	"ghostbot/bot/show"
+	"ghostbot/safeexec"
+)
+
+// ask is what waits for the person: a card or a question.
+type ask struct {
+	sid      string
+	card     *show.CardView
+	question *show.QuestionView
+}
+
+func (a ask) id() string {
+	switch {
+	case a.card != nil:
+		return "card " + a.card.ProposalID
+	case a.question != nil:
+		return "question " + a.question.Question.ID
+	}
+	return ""
+}
+
+// mode is what the next line is taken for.
+type mode int
+
+const (
+	choosing  mode = iota // an option, or words for the investigation
+	reasoning             // the reason of a denial
+	editing               // the command in place of the proposed one
+)
+
+// wait makes a the thing that waits, and prints it when it is new.
+func (f *Front) wait(a ask) {
+	f.mu.Lock()
+	same := f.ask.id() == a.id()
+	if !same && f.mode == reasoning && f.ask.card != nil {
+		same = a.id() == "" // the denial was passed on while its reason is typed
+	}
+	if same {
+		f.mu.Unlock()
+		return
+	}
+	f.ask, f.mode = a, choosing
+	gone := f.gone
+	f.mu.Unlock()
+	switch {
+	case gone:
+		f.nobody(context.Background(), a)
+	default:
+		f.present(a)
+	}
+}
+
+func (f *Front) present(a ask) {
+	switch {
+	case a.card != nil:
+		io.WriteString(f.o.Console, cardBox(a.card, f.width()))
+		f.o.Console.Prompt("Your choice: ", "")
+	case a.question != nil:
+		f.print("", a.question.Question.Text)
+		f.print("", "  "+options(a.question.Question.Options))
+		f.o.Console.Prompt("Your choice: ", "")
+	default:
+		f.o.Console.Prompt("> ", "")
+	}
+}
+
+// cardBox is the boxed approval of the CLI design. Nothing that would run is cut.
+func cardBox(c *show.CardView, width int) string {
+	rows := [][2]string{
+		{"TIER:", tier(c.Tier) + "  |  CLASSIFICATION: RISKY"},
+		{"COMMAND:", c.Command},
+		{"RISK:", c.Risk},
+		{"REASONING:", c.Why},
+	}
+	for _, r := range [][2]string{{"TARGET:", c.Target}, {"EXPECTED:", c.Effect}, {"HYPOTHESIS:", c.Hypothesis}} {
+		if r[1] != "" {
+			rows = append(rows, r)
+		}
+	}
+	rows = append(rows, [2]string{"LIMITS:", fmt.Sprintf("ends after %s; expires at %s, then nothing runs", c.Timeout, c.Expires.UTC().Format("15:04:05 UTC"))})
+	if !c.Withdraw.IsZero() {
+		rows = append(rows, [2]string{"OPTIONAL:", "withdrawn at " + c.Withdraw.UTC().Format("15:04:05 UTC") + " if nobody reacts; the report does not wait for it"})
+	}
+	if c.Needed > 1 {
+		rows = append(rows, [2]string{"APPROVALS:", fmt.Sprintf("%d different people are needed and a terminal has one: it can be denied or modified here", c.Needed)})
+	}
+	rows = append(rows, [2]string{"ENTRY:", c.AuditID + "  digest " + first(c.Digest, 13)})
+	return box("SAFETY SHELL ALERT", rows, "[A]pprove   [D]eny   [M]odify command", width)
+}
+
+func tier(t *int) string {
+	if t == nil {
+		return "–"
+	}
+	return fmt.Sprint(*t)
+}
+
+func first(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
+	}
+	return s
+}
+
+// options names the answers of a question with the letter that chooses each.
+func options(os []agent.Option) string {
+	out := make([]string, len(os))
+	for i, o := range os {
+		out[i] = fmt.Sprintf("[%s] %s", strings.ToUpper(letter(os, i)), show.OneLine(o.Label))
+	}
+	return strings.Join(out, "   ")
+}
+
+// letter is the first letter of an option that no option before it has taken, or
+// its number.
+func letter(os []agent.Option, i int) string {
+	taken := map[string]bool{}
+	for j := range i {
+		taken[letter(os, j)] = true
+	}
+	for _, r := range strings.ToLower(os[i].Label) {
+		if r >= 'a' && r <= 'z' && !taken[string(r)] {
+			return string(r)
+		}
+	}
+	return fmt.Sprint(i + 1)
+}
+
+// line takes what the person typed.
+func (f *Front) line(ctx context.Context, text string) {
+	f.mu.Lock()
+	a, m := f.ask, f.mode
+	f.mu.Unlock()
+	text = strings.TrimSpace(text)
+	switch {
+	case m == reasoning:
+		f.reason(ctx, a, text)
+	case m == editing:
+		f.edit(ctx, a, text)
+	case a.card != nil:
+		f.decide(ctx, a, text)
+	case a.question != nil:
+		f.answer(ctx, a, text)
+	case text != "":
+		f.words(ctx, text)
+	}
+}
+
+// words are for the investigation.
+func (f *Front) words(ctx context.Context, text string) {
+	sid := f.session()
+	var err error
+	if strings.EqualFold(text, "stop") {
+		err = f.desk.Stop(ctx, sid, f.o.Person)
+	} else {
+		err = f.desk.Instruct(ctx, bot.Words{Delivery: f.delivery(), SessionID: sid, By: f.o.Person, Text: text})
+	}
+	if err != nil {
+		f.print("[ERROR] ", err.Error())
+	}
+}
+
+// decide takes the answer to a card.
+func (f *Front) decide(ctx context.Context, a ask, text string) {
+	switch strings.ToLower(text) {
+	case "a", "approve":
+		f.resolve(ctx, a, safeexec.Approve, "")
+	case "d", "deny":
+		if f.resolve(ctx, a, safeexec.Deny, "") {
+			f.enter(reasoning, "Denial reason (optional, press Enter to skip): ", "")
+		}
+	case "m", "modify":
+		f.openEdit(ctx, a)
+	case "stop":
+		f.words(ctx, text)
+	case "":
+		f.o.Console.Prompt("Your choice: ", "")
+	default:
+		if strings.ContainsAny(text, " ") {
+			f.words(ctx, text)
+			return
+		}
+		f.print("", fmt.Sprintf("%q is not an answer (accepted: a, d, m; stop; or a sentence for the investigation).", show.OneLine(text)))
+		f.o.Console.Prompt("Your choice: ", "")
+	}
+}
+
+// openEdit offers the proposed command to edit; an optional one is kept meanwhile.
+func (f *Front) openEdit(ctx context.Context, a ask) {
+	command, r, err := f.desk.Editable(ctx, f.click(a, safeexec.Modify))
+	switch {
+	case err != nil:
+		f.print("[ERROR] ", err.Error()+". Try again.")
+	case !r.OK:
+		f.print("", unmark(r.Text))
+	default:
+		f.print("", "Edit the command; unchanged or empty keeps the proposal.")
+		f.enter(editing, "Command: ", command)
+		return
+	}
+	f.o.Console.Prompt("Your choice: ", "")
+}
+
+func (f *Front) click(a ask, action safeexec.Action) bot.Click {
+	c := bot.Click{Delivery: f.delivery(), SessionID: a.sid, ProposalID: a.card.ProposalID, Digest: a.card.Digest, By: f.o.Person, Action: action}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.gone {
+		c.Text = "no approver: the input ended"
+	}
+	return c
+}
+
+// enter changes what the next line is taken for.
+func (f *Front) enter(m mode, prompt, offer string) {
+	f.mu.Lock()
+	f.mode = m
+	f.mu.Unlock()
+	f.o.Console.Prompt(prompt, offer)
+}
+
+// rest goes back to what waits, if anything does.
+func (f *Front) rest() {
+	f.mu.Lock()
+	f.mode = choosing
+	f.mu.Unlock()
+	f.o.Console.Prompt("> ", "")
+}
+
+// resolve stores the answer to a card. It reports whether it counted.
+func (f *Front) resolve(ctx context.Context, a ask, action safeexec.Action, text string) bool {
+	c := f.click(a, action)
+	c.Text, c.Reason = text, action == safeexec.Deny
+	r, err := f.desk.Resolve(ctx, c)
+	switch {
+	case err != nil:
+		f.print("[ERROR] ", "Nothing was decided: "+err.Error()+". Try again.")
+	case !r.OK:
+		f.print("", unmark(r.Text))
+	}
+	ok := err == nil && r.OK
+	if !ok {
+		f.o.Console.Prompt("Your choice: ", "")
+	}
+	return ok
+}
+
+// unmark shows the marks of bot.Mention as they are read in a terminal.
+func unmark(s string) string {
+	return show.Clean(strings.NewReplacer("\x02", "", "\x03", "").Replace(s))
+}
+
+func (f *Front) reason(ctx context.Context, a ask, text string) {
+	c := f.click(a, safeexec.Deny)
+	c.Text = text
+	if _, err := f.desk.Reason(ctx, c); err != nil {
+		f.print("[ERROR] ", "The reason was not passed on: "+err.Error())
+	}
+	f.rest()
+}
+
+func (f *Front) edit(ctx context.Context, a ask, text string) {
+	if text == "" || text == strings.TrimSpace(a.card.Command) {
+		f.print("", "The proposal stays as it is.")
+		f.enter(choosing, "Your choice: ", "")
+		return
+	}
+	if why := f.desk.CheckEdit(text); why != "" {
+		f.print("[ERROR] ", why)
+		f.enter(editing, "Command: ", text)
+		return
+	}
+	if f.resolve(ctx, a, safeexec.Modify, text) {
+		f.rest()
+		return
+	}
+	f.enter(choosing, "Your choice: ", "")
+}
+
+// answer takes the answer to a question.
+func (f *Front) answer(ctx context.Context, a ask, text string) {
+	q := a.question.Question
+	for i, o := range q.Options {
+		if w := strings.ToLower(text); w != "" && (w == letter(q.Options, i) || w == o.Key || w == strings.ToLower(o.Label)) {
+			f.choose(ctx, a, o.Key)
+			return
+		}
+	}
+	switch {
+	case strings.EqualFold(text, "stop"), q.Free && text != "":
+		f.words(ctx, text)
+	case text == "":
+		f.o.Console.Prompt("Your choice: ", "")
+	default:
+		f.print("", fmt.Sprintf("%q is not an answer (accepted: %s).", show.OneLine(text), options(q.Options)))
+		f.o.Console.Prompt("Your choice: ", "")
+	}
+}
+
+func (f *Front) choose(ctx context.Context, a ask, key string) {
+	r, err := f.desk.Answer(ctx, a.sid, a.question.Question.ID, key, f.o.Person, "")
+	switch {
+	case err != nil:
+		f.print("[ERROR] ", "Nothing was answered: "+err.Error()+". Try again.")
+	case !r.OK:
+		f.print("", unmark(r.Text))
+	}
+}
+
+// storeWait bounds how long a denial by nobody is tried: the entry that shows a
+// proposal is written before the proposal can be answered.
+const storeWait = 10 * time.Second
+
+// nobody answers what waits when the input has ended: a command is denied, a
+// question gets the answer of silence, and files that were changed end the case.
+func (f *Front) nobody(ctx context.Context, a ask) {
+	switch {
+	case a.card != nil:
+		for end := time.Now().Add(storeWait); ctx.Err() == nil && time.Now().Before(end); time.Sleep(storeWait / 500) {
+			r, err := f.desk.Resolve(ctx, f.click(a, safeexec.Deny))
+			if err == nil && (r.OK || r.State != "") {
+				return
+			}
+		}
+	case a.question != nil && len(a.question.Question.Options) > 0:
+		key := a.question.Question.Options[0].Key
+		if a.question.Question.Kind == bot.AskTampered {
+			key = bot.ChooseAbort
+		}
+		f.choose(ctx, a, key)
+	}
+}
+
+// delivery names what was typed, once.
+func (f *Front) delivery() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.serial++
+	return fmt.Sprintf("terminal %s %d", f.boot, f.serial)
+}
+
+func (f *Front) session() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.sid
+}
