@@ -48,6 +48,7 @@ var arrows = map[string][]string{
 	"ghostbot/bot":        {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/show", "ghostbot/bot/thread"},
 	"ghostbot/bot/thread": {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/show"},
 	"ghostbot/bot/show":   {"ghostbot/agent", "ghostbot/safeexec"},
+	"ghostbot/bot/term":   {"ghostbot/bot", "ghostbot/bot/show", "ghostbot/safeexec", "ghostbot/agent"},
 	"ghostbot/bot/slack":  {"ghostbot/bot", "ghostbot/bot/show", "ghostbot/safeexec", "ghostbot/agent"},
 
 	"ghostbot/cmd/ghostbot": {"ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
@@ -70,14 +71,14 @@ var arrows = map[string][]string{
 var (
 	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab"}
 	signallers = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
-	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/safeexec/process", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
+	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
 	stateful   = []string{"ghostbot/internal/fault"}
 )
 
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
 	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
-	"golang.org/x/sys", "mvdan.cc/sh/v3",
+	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "mvdan.cc/sh/v3",
 }
 
 const (

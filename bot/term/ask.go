@@ -42,6 +42,9 @@ const (
 // wait makes a the thing that waits, and prints it when it is new.
 func (f *Front) wait(a ask) {
 	f.mu.Lock()
+	if a.id() == f.done {
+		a = ask{} // answered; its entry is on the way
+	}
 	same := f.ask.id() == a.id()
 	if !same && f.mode == reasoning && f.ask.card != nil {
 		same = a.id() == "" // the denial was passed on while its reason is typed
@@ -233,7 +236,7 @@ func (f *Front) enter(m mode, prompt, offer string) {
 // rest goes back to what waits, if anything does.
 func (f *Front) rest() {
 	f.mu.Lock()
-	f.mode = choosing
+	f.ask, f.mode = ask{}, choosing
 	f.mu.Unlock()
 	f.o.Console.Prompt("> ", "")
 }
@@ -249,11 +252,24 @@ func (f *Front) resolve(ctx context.Context, a ask, action safeexec.Action, text
 	case !r.OK:
 		f.print("", unmark(r.Text))
 	}
-	ok := err == nil && r.OK
-	if !ok {
+	if err != nil || !r.OK || r.State == bot.StatePending {
 		f.o.Console.Prompt("Your choice: ", "")
+		return false
 	}
-	return ok
+	f.answered(a, action == safeexec.Deny)
+	return true
+}
+
+// answered makes a the last thing that was answered; kept leaves it in place, for
+// the reason that follows.
+func (f *Front) answered(a ask, kept bool) {
+	f.mu.Lock()
+	f.done, f.mode = a.id(), choosing
+	if !kept {
+		f.ask = ask{}
+	}
+	f.mu.Unlock()
+	f.o.Console.Prompt("> ", "")
 }
 
 // unmark shows the marks of bot.Mention as they are read in a terminal.
@@ -281,11 +297,9 @@ func (f *Front) edit(ctx context.Context, a ask, text string) {
 		f.enter(editing, "Command: ", text)
 		return
 	}
-	if f.resolve(ctx, a, safeexec.Modify, text) {
-		f.rest()
-		return
+	if !f.resolve(ctx, a, safeexec.Modify, text) {
+		f.enter(choosing, "Your choice: ", "")
 	}
-	f.enter(choosing, "Your choice: ", "")
 }
 
 // answer takes the answer to a question.
@@ -315,6 +329,8 @@ func (f *Front) choose(ctx context.Context, a ask, key string) {
 		f.print("[ERROR] ", "Nothing was answered: "+err.Error()+". Try again.")
 	case !r.OK:
 		f.print("", unmark(r.Text))
+	default:
+		f.answered(a, false)
 	}
 }
 
@@ -330,6 +346,7 @@ func (f *Front) nobody(ctx context.Context, a ask) {
 		for end := time.Now().Add(storeWait); ctx.Err() == nil && time.Now().Before(end); time.Sleep(storeWait / 500) {
 			r, err := f.desk.Resolve(ctx, f.click(a, safeexec.Deny))
 			if err == nil && (r.OK || r.State != "") {
+				f.answered(a, false)
 				return
 			}
 		}

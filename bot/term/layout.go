@@ -12,7 +12,7 @@ import (
 
 // Widths of the layout, in columns.
 const (
-	minWidth = 40
+	minWidth = 44
 	maxWidth = 100
 )
 

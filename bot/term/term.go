@@ -79,6 +79,7 @@ type Front struct {
 	mu     sync.Mutex
 	sid    string           // the case that is shown
 	ask    ask              // what waits for the person; zero: nothing
+	done   string           // id of the ask that was answered last
 	mode   mode             // what the next line is
 	gone   bool             // the input ended
 	left   bool             // the person left
