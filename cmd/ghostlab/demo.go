@@ -133,9 +133,12 @@ func pinGuide(s *slacksim.Server, symptoms []string) {
 
 func guide(channel string, symptoms []string) workspace.Message {
 	blocks := []any{
-		map[string]any{"type": "header", "text": map[string]any{"type": "plain_text", "text": "Something to investigate"}},
+		map[string]any{"type": "header", "text": map[string]any{"type": "plain_text", "text": "Something is broken: start here"}},
 		map[string]any{"type": "section", "text": map[string]any{"type": "mrkdwn",
-			"text": "Services on this machine are broken on purpose. Press *Use* on a line, or say it in your own words."}},
+			"text": "Services on this machine are broken on purpose.\n1. Press *Use* on a line and then *Enter*, or say it in your own words.\n" +
+				"2. Ghost answers below. Open its thread: the replies under its message.\n" +
+				"3. It asks before it does anything that is not a read-only probe: approve, deny or change that. " +
+				"The name at the top right lets you act as somebody else."}},
 	}
 	for _, sy := range symptoms {
 		blocks = append(blocks, map[string]any{"type": "rich_text", "elements": []any{map[string]any{
@@ -144,7 +147,7 @@ func guide(channel string, symptoms []string) workspace.Message {
 	raw, _ := json.Marshal(blocks) // maps of strings
 	meta, _ := json.Marshal(map[string]any{"event_type": guideType, "event_payload": map[string]any{}})
 	return workspace.Message{Channel: channel, User: "U0ALERTS01", BotID: "B0ALERTS01", Subtype: "bot_message",
-		Text: "Something to investigate: paste one of the lines after the slash.", Blocks: raw, Metadata: meta}
+		Text: "Something is broken: paste one of the lines after the slash.", Blocks: raw, Metadata: meta}
 }
 
 func printGuide(out io.Writer, url, dir string, symptoms []string) {

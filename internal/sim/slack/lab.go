@@ -1,9 +1,14 @@
 package slacksim
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"image"
+	_ "image/gif" // the formats whose size is known before they load
+	_ "image/jpeg"
+	_ "image/png"
 	"io"
 	"net/http"
 	"slices"
@@ -172,6 +177,9 @@ type LabFile struct {
 	Alt   string `json:"alt_text,omitempty"`
 	Size  int64  `json:"size"`
 	URL   string `json:"url"`
+	// Width and Height are of an image, so that the page keeps room for it.
+	Width  int `json:"width,omitempty"`
+	Height int `json:"height,omitempty"`
 }
 
 func (s *Server) labMessage(m workspace.Message) LabMessage {
@@ -181,8 +189,11 @@ func (s *Server) labMessage(m workspace.Message) LabMessage {
 	}
 	for _, id := range m.FileIDs {
 		if f, ok := s.ws.File(id); ok {
-			out.Files = append(out.Files, LabFile{
-				ID: f.ID, Name: f.Name, Title: f.Title, Mime: f.Mime, Kind: f.Kind, Alt: f.Alt, Size: f.Length, URL: "/lab/files/" + f.ID})
+			file := LabFile{ID: f.ID, Name: f.Name, Title: f.Title, Mime: f.Mime, Kind: f.Kind, Alt: f.Alt, Size: f.Length, URL: "/lab/files/" + f.ID}
+			if c, _, err := image.DecodeConfig(bytes.NewReader(f.Content)); err == nil {
+				file.Width, file.Height = c.Width, c.Height
+			}
+			out.Files = append(out.Files, file)
 		}
 	}
 	return out

@@ -1,8 +1,8 @@
 // The page: top bar, channel list, channel, thread. It draws what state.js knows.
-import { h, icon, iconButton, avatar, liveTime, refreshTimes, timeText, when } from './dom.js';
+import { h, icon, iconButton, avatar, liveTime, refreshTimes, timeText, when, steady } from './dom.js';
 import { mrkdwn } from './text.js';
 import { blocks, values, popup, closePopup, popupOpen } from './blocks.js';
-import { S, connect, onChange, changed, api, channelOf, listOf, unread, markRead, remember, recall } from './state.js';
+import { S, connect, onChange, actAs, api, channelOf, listOf, unread, markRead, remember, recall } from './state.js';
 import { rows, forget, replies, act } from './messages.js';
 import { syncViews, dialog, toast } from './modal.js';
 import { composer } from './composer.js';
@@ -46,7 +46,7 @@ function drawTop() {
   const n = S.sockets;
   $('socket').className = 'socket ' + (!S.connected ? 'off' : n ? 'on' : 'idle');
   $('socket').title = n + ' Socket Mode connection' + (n === 1 ? '' : 's');
-  $('socket').textContent = !S.connected ? 'workspace is not running' : n === 1 ? 'Ghost is connected' : n ? `Ghost is connected (${n} sockets)` : 'Ghost is not connected';
+  $('socket').replaceChildren(h('span', { class: 'socket-text' }, !S.connected ? 'Workspace is not running' : n === 1 ? 'Ghost is connected' : n ? `Ghost is connected (${n} sockets)` : 'Ghost is not connected'));
   $('paged').replaceChildren(icon('bell'), h('span', { class: 'pill-label' }, 'People paged '), h('b', {}, String(S.pages.total)), S.pages.silent ? h('span', { class: 'pill-note' }, '+' + S.pages.silent + ' silent') : '');
   $('paged').classList.toggle('some', S.pages.total > 0);
   $('paged').setAttribute('aria-label', `People paged by mentions: ${S.pages.total}`);
@@ -64,7 +64,7 @@ $('me').addEventListener('click', () => {
   const people = [...S.users.values()].filter(u => !u.is_bot && !u.deleted);
   popup($('me'), [{ title: 'Act as' }, ...people.map(u => ({
     lead: avatar(u, 'small'), label: u.name, note: role(u), checked: u.id === S.me, tail: u.approver ? h('span', { class: 'badge' }, 'APPROVER') : null,
-    run: () => { closePopup(); S.me = u.id; localStorage.setItem('me', u.id); S.views = []; syncViews(); forget(); connect(); } }))], 'wide');
+    run: () => { closePopup(); actAs(u.id); syncViews(); forget(); connect(); } }))], 'wide');
 });
 
 $('paged').addEventListener('click', async () => {
@@ -188,7 +188,7 @@ function drawFeed(toEnd) {
   const list = listOf(S.channel).filter(m => !m.thread_ts || m.broadcast);
   const near = feed.stick || forMe(feed, list);
   const intro = h('div', { class: 'intro' }, h('h2', {}, c.is_im ? 'Ghost' : '# ' + c.name), h('p', {}, c.topic || ''));
-  morph(feed, [intro, ...rows(list, 'channel', true)]);
+  steady(() => morph(feed, [intro, ...rows(list, 'channel', true)]));
   if (toEnd || near) feed.scrollTop = feed.scrollHeight;
   if (document.visibilityState === 'visible') markRead(S.channel);
 }
@@ -231,6 +231,8 @@ function atBottom() { if (feed.scrollHeight - feed.scrollTop - feed.clientHeight
 
 function status(channel, thread) {
   const s = S.statuses.get(channel + ' ' + thread);
+  const gone = !S.connected ? 'The workspace is not running. This page waits for it.' : S.away ? 'Ghost is away: buttons and commands fail for now.' : '';
+  if (gone) return h('div', { class: 'status gone', role: 'status' }, icon('warn'), ' ', gone);
   return h('div', { class: 'status', role: 'status', data: { status: thread } }, s ? [h('span', { class: 'dots', 'aria-hidden': 'true' }, h('i'), h('i'), h('i')), ' Ghost ', s.status] : '');
 }
 
@@ -262,7 +264,7 @@ function drawThread(fresh) {
   const items = rows(list, 'thread', false);
   const n = replies(root).length;
   if (n) items.splice(1, 0, h('div', { class: 'day left', role: 'separator' }, h('span', {}, n === 1 ? '1 reply' : n + ' replies')));
-  morph(threadFeed, items);
+  steady(() => morph(threadFeed, items));
   if (fresh || near) threadFeed.scrollTop = threadFeed.scrollHeight;
 }
 
@@ -281,12 +283,28 @@ function draw(all) {
   const touched = [...all].some(x => x.startsWith('messages'));
   if (touched) drawSidebar();
   if (all.has('messages ' + S.channel) || all.has('home')) { drawChannel(false); drawThread(false); }
-  if (all.has('status') || touched) {
+  if (all.has('status') || all.has('top') || touched) {
     const el = $('channel').querySelector('.status');
     if (el) el.replaceWith(status(S.channel, ''));
     if (S.thread) drawThread(false);
   }
 }
+
+// What is typed while nothing has the focus is meant for the composer, as on Slack. F6 goes from the
+// channel list to the channel's composer and on to the thread's.
+document.addEventListener('keydown', e => {
+  const at = document.activeElement;
+  if ($('shell').inert || popupOpen() || e.ctrlKey || e.metaKey || e.altKey) return;
+  if (e.key === 'F6') {
+    e.preventDefault();
+    const panes = [document.querySelector('.side-item.here'), write && write.querySelector('textarea'), S.thread && threadWrite && threadWrite.querySelector('textarea')].filter(x => x && x.checkVisibility({ visibilityProperty: true }));
+    const pane = panes.findIndex(x => x.closest('nav, main, aside').contains(at));
+    panes[(pane + (e.shiftKey ? panes.length - 1 : 1) + (pane < 0 && e.shiftKey ? 1 : 0)) % panes.length]?.focus();
+    return;
+  }
+  const idle = at === document.body || at.classList.contains('feed');
+  if (idle && e.key.length === 1 && e.key !== ' ') (at.closest('#thread') && threadWrite ? threadWrite : write)?.focusText();
+});
 
 addEventListener('hashchange', () => { closePopup(); route(); });
 document.addEventListener('visibilitychange', () => { if (S.channel && document.visibilityState === 'visible') { markRead(S.channel); drawSidebar(); } });

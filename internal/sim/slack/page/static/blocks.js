@@ -219,7 +219,7 @@ export function popup(button, items, cls = '') {
   for (const it of items) {
     if (it.title) { menu.append(h('div', { class: 'menu-title' }, it.title)); continue; }
     menu.append(h('button', { type: 'button', role: it.checked === undefined ? 'menuitem' : 'menuitemradio', 'aria-checked': it.checked === undefined ? undefined : String(it.checked), class: 'menu-item', tabindex: '-1', on: { click: () => { closePopup(); button.focus(); it.run(); } } },
-      it.lead, h('span', { class: 'menu-text' }, it.label, it.note && h('small', {}, it.note)), it.tail));
+      it.lead, h('span', { class: 'menu-text' }, h('span', { class: 'menu-label' }, it.label), it.note && h('small', {}, it.note)), it.tail));
   }
   host.append(menu);
   place(menu, button);
@@ -282,7 +282,7 @@ export function values(root) {
 export function fileCard(f, open) {
   if (f.mimetype.startsWith('image/')) {
     return h('figure', { class: 'file image' }, h('figcaption', {}, f.title, ' ', h('span', { class: 'muted' }, bytes(f.size))),
-      h('a', { href: f.url, target: '_blank' }, h('img', { src: f.url, alt: f.alt_text || f.title, on: { load: () => document.dispatchEvent(new Event('grown')) } })));
+      h('a', { href: f.url, target: '_blank' }, h('img', { src: f.url, alt: f.alt_text || f.title, width: f.width || undefined, height: f.height || undefined, on: { load: () => document.dispatchEvent(new Event('grown')) } })));
   }
   const textual = f.mimetype.startsWith('text/') || /json/.test(f.mimetype);
   const card = h('div', { class: 'file' },
@@ -291,7 +291,7 @@ export function fileCard(f, open) {
       textual && h('button', { type: 'button', class: 'btn small', on: { click: () => open(f) } }, 'Open'),
       h('a', { class: 'btn small', href: f.url + '?download', download: f.name }, 'Download')));
   if (textual) {
-    const view = h('div', { class: 'file-preview md' });
+    const view = h('div', { class: 'file-preview md' + (f.size > 600 ? ' long' : '') });
     card.append(view);
     loadText(f).then(text => { view.append(h('div', {}, fileBody(f, text))); document.dispatchEvent(new Event('grown')); }).catch(() => view.remove());
   }

@@ -13,11 +13,11 @@ export function composer(channel, label, thread) {
   const list = h('div', { class: 'suggest', role: 'listbox', hidden: true });
   const button = h('button', { type: 'button', class: 'send', 'aria-label': 'Send', title: 'Send (Enter)', on: { click: () => go() } }, icon('send'));
   const also = thread && h('label', { class: 'also' }, h('input', { type: 'checkbox' }), ' Also send to the channel');
-  const box = h('div', { class: 'composer' }, list, area, h('div', { class: 'composer-foot' }, also || h('span', { class: 'composer-hint' }, h('kbd', {}, '/'), ' commands ', h('kbd', {}, '@'), ' mention ', h('kbd', {}, 'Shift'), '+', h('kbd', {}, 'Enter'), ' new line'), button));
+  const box = h('div', { class: 'composer' }, list, area, h('div', { class: 'composer-foot' }, also || h('span', { class: 'composer-hint empty' }, h('kbd', {}, '/'), ' commands ', h('kbd', {}, '@'), ' mention'), also ? '' : h('span', { class: 'composer-hint filled' }, h('kbd', {}, 'Enter'), ' sends, ', h('kbd', {}, 'Shift'), '+', h('kbd', {}, 'Enter'), ' starts a new line'), button));
   const fit = () => {
     area.style.height = 'auto';
     area.style.height = Math.min(area.scrollHeight, 220) + 'px';
-    button.classList.toggle('ready', area.value.trim() !== '');
+    box.classList.toggle('ready', area.value.trim() !== '');
   };
   let items = [], at = 0;
   const hide = () => { list.hidden = true; items = []; };

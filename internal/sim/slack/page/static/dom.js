@@ -86,6 +86,49 @@ export function avatar(user, size = '') {
   return el;
 }
 
+// ---- focus ----
+
+// bookmark remembers an element of a message, so that it is found again after the message was drawn
+// anew. The returned function gives the element, else the list that it was in, else null.
+export function bookmark(el) {
+  const msg = el && el.closest('[data-ts]');
+  const pane = el && el.closest('#channel, #thread');
+  const action = el && el.closest('[data-action-id]')?.dataset.actionId;
+  const label = el && el.getAttribute('aria-label');
+  return () => {
+    if (el && el.isConnected) return el;
+    if (!pane) return null;
+    const again = msg && pane.querySelector(`[data-ts="${msg.dataset.ts}"]`);
+    const all = again ? [...again.querySelectorAll(stops)] : [];
+    return all.find(x => action ? x.closest('[data-action-id]')?.dataset.actionId === action : label && x.getAttribute('aria-label') === label) || pane.querySelector('.feed');
+  };
+}
+
+// steady redraws and keeps the focus where it was.
+export function steady(redraw) {
+  const at = document.activeElement;
+  const find = at && at.closest('[data-ts]') ? bookmark(at) : null;
+  redraw();
+  if (find && !at.isConnected) find()?.focus({ preventScroll: true });
+}
+
+export const stops = 'a[href],button:not([disabled]),input:not([disabled]),textarea,select,[tabindex="0"]';
+
+// rove makes a toolbar one stop of the Tab key; arrows move inside.
+export function rove(bar) {
+  const all = [...bar.querySelectorAll('button')];
+  const only = at => all.forEach(b => { b.tabIndex = b === at ? 0 : -1; });
+  only(all[0]);
+  bar.addEventListener('focusin', e => only(e.target.closest('button') || all[0]));
+  bar.addEventListener('keydown', e => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    if (!step) return;
+    e.preventDefault();
+    all[(all.indexOf(document.activeElement) + step + all.length) % all.length].focus();
+  });
+  return bar;
+}
+
 // ---- times ----
 
 export const when = ts => new Date(parseFloat(ts) * 1000);

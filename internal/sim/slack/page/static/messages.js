@@ -1,8 +1,8 @@
 // The list of messages: grouping, threads, ephemerals, reactions, and what can be done with them.
-import { h, icon, iconButton, avatar, when, timeText, fullText, dayText, liveTime } from './dom.js';
+import { h, icon, iconButton, avatar, when, timeText, fullText, dayText, liveTime, rove } from './dom.js';
 import { mrkdwn, emojiNode } from './text.js';
 import { blocks, values, fileCard, popup } from './blocks.js';
-import { S, api, listOf, mentionsMe, changed } from './state.js';
+import { S, api, channelOf, listOf, mentionsMe, changed } from './state.js';
 import { confirmBox, viewer, toast } from './modal.js';
 
 // cache keeps the element of every message that did not change, so that what somebody has half
@@ -35,12 +35,14 @@ export function rows(list, where, threads) {
     const joined = last && last.user === m.user && !m.ephemeral && !last.ephemeral && when(m.ts) - when(last.ts) < 3e5 &&
       !m.thread_ts && !(threads && replies(last).length);
     const sum = threads ? replies(m) : [];
-    const mode = [where, joined, sum.length, sum.length ? sum[sum.length - 1].ts : '', S.me, m.thread_ts && threads];
+    const mode = [where, joined, sum.length, sum.length ? sum[sum.length - 1].ts : '', S.me, m.thread_ts && threads, pinned(m)];
     out.push(cached(where + ' ' + m.ts, m, mode, () => message(m, { joined, threads, replies: sum })));
     last = m;
   }
   return out;
 }
+
+const pinned = m => (channelOf(m.channel)?.pinned || []).includes(m.ts);
 
 export const replies = m => m.thread_ts ? [] : listOf(m.channel).filter(x => x.thread_ts === m.ts && !x.ephemeral);
 
@@ -53,6 +55,7 @@ function message(m, { joined, threads, replies: sum }) {
   const body = h('div', { class: 'msg-body' });
   const el = h('article', { class: cls, data: { ts: m.ts, channel: m.channel }, 'aria-label': `${name}, ${timeText(when(m.ts))}` });
   if (m.ephemeral) body.append(h('div', { class: 'only-you' }, icon('eye'), ' Only visible to you'));
+  if (pinned(m)) body.append(h('div', { class: 'only-you' }, icon('pin'), ' Pinned'));
   if (m.thread_ts && threads) body.append(h('div', { class: 'broadcast-note' }, 'replied to a thread: ', threadLink(m)));
   if (!joined) {
     body.append(h('div', { class: 'msg-head' }, h('b', { class: 'msg-name' }, u ? u.real_name : name), bot && h('span', { class: 'badge' }, 'APP'),
@@ -159,5 +162,5 @@ function toolbar(m, threads) {
       changed('messages ' + m.channel);
     }));
   } else bar.append(iconButton('link', 'Copy link', () => { navigator.clipboard.writeText(`${location.origin}/archives/${m.channel}/p${m.ts.replace('.', '')}`); toast('Link copied'); }));
-  return bar;
+  return rove(bar);
 }

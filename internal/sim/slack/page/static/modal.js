@@ -1,6 +1,6 @@
 // Modals of the app, confirm dialogs, the file viewer and toasts. One dialog is on top; everything
 // under it is inert, Tab stays inside, Escape closes, and focus goes back where it came from.
-import { h, icon, iconButton, bytes } from './dom.js';
+import { h, icon, iconButton, bytes, bookmark, stops } from './dom.js';
 import { textObject } from './text.js';
 import { blocks, values, loadText, fileBody, closePopup } from './blocks.js';
 import { S, api } from './state.js';
@@ -11,14 +11,14 @@ let serial = 0;
 
 // dialog puts a box on top. onclose runs when the person dismisses it.
 export function dialog(cls, label, children, onclose) {
-  const from = document.activeElement;
+  const from = bookmark(document.activeElement);
   const box = h('div', { class: 'dialog ' + cls, role: 'dialog', 'aria-modal': 'true', 'aria-label': label, tabindex: '-1' }, children);
   const scrim = h('div', { class: 'scrim' }, box);
   const entry = { scrim, box, close() {
     scrim.remove();
     stack.splice(stack.indexOf(entry), 1);
     settle();
-    if (from && from.isConnected && !stack.length) from.focus();
+    if (!stack.length) from()?.focus();
   } };
   scrim.addEventListener('mousedown', e => { if (e.target === scrim && cls !== 'modal') onclose(); });
   box.addEventListener('keydown', e => {
@@ -38,16 +38,14 @@ function settle() {
   stack.forEach((e, i) => { e.scrim.inert = i < stack.length - 1; e.scrim.classList.toggle('under', i < stack.length - 1); });
 }
 
-const focusable = 'a[href],button:not([disabled]),input:not([disabled]),textarea,select,[tabindex="0"]';
-
 function focusFirst(box) {
   const at = box.querySelector('[aria-invalid]') || box.querySelector('[data-focus]') || box.querySelector('.dialog-body input,.dialog-body textarea,.dialog-body select') ||
-    box.querySelector('.btn.primary') || box.querySelector(focusable) || box;
+    box.querySelector('.btn.primary') || box.querySelector(stops) || box;
   at.focus();
 }
 
 function trap(box, e) {
-  const all = [...box.querySelectorAll(focusable)].filter(x => x.offsetParent !== null);
+  const all = [...box.querySelectorAll(stops)].filter(x => x.offsetParent !== null);
   if (!all.length) { e.preventDefault(); return; }
   const first = all[0], last = all[all.length - 1];
   if (e.shiftKey && document.activeElement === first) { e.preventDefault(); last.focus(); }
@@ -89,7 +87,7 @@ export function syncViews() {
   for (const v of S.views) {
     const old = shown.get(v.id);
     if (!old) open(v);
-    else if (old.hash !== v.hash) { redraw(v, old); }
+    else if (old.hash !== v.hash) redraw(v, old);
   }
 }
 
@@ -97,13 +95,15 @@ function open(v) {
   const s = { hash: v.hash, id: ++serial };
   s.entry = dialog('modal', v.title, [], () => api('close', { view_id: v.id, user: S.me }));
   shown.set(v.id, s);
-  redraw(v, s);
+  for (const kind of ['input', 'change']) s.entry.box.addEventListener(kind, () => sessionStorage.setItem('view ' + v.id, JSON.stringify(snapshot(s.entry.box))));
+  redraw(v, s, null, JSON.parse(sessionStorage.getItem('view ' + v.id) || 'null'));
 }
 
-function redraw(v, s, errors, keep) {
+// redraw keeps what was typed: in this dialog, or before a reload.
+function redraw(v, s, errors, before) {
   s.hash = v.hash;
   const def = v.view;
-  const typed = keep ? snapshot(s.entry.box) : null;
+  const typed = before || snapshot(s.entry.box);
   const close = () => api('close', { view_id: v.id, user: S.me });
   const send = () => submit(v, s);
   const ctx = {
@@ -123,21 +123,24 @@ function redraw(v, s, errors, keep) {
     h('div', { class: 'dialog-foot' },
       h('button', { type: 'button', class: 'btn', on: { click: close } }, def.close ? def.close.text : 'Cancel'),
       def.submit && h('button', { type: 'submit', class: 'btn primary', form: 'form-' + s.id }, def.submit.text)));
-  if (typed) restore(s.entry.box, typed);
+  restore(s.entry.box, typed);
   s.entry.box.querySelectorAll('textarea').forEach(x => x.addEventListener('keydown', e => { if (e.key === 'Enter' && (e.ctrlKey || e.metaKey)) { e.preventDefault(); send(); } }));
   focusFirst(s.entry.box);
 }
 
-// snapshot and restore keep what was typed when a form is drawn again with errors.
-const fields = box => [...box.querySelectorAll('.dialog-body input,.dialog-body textarea,.dialog-body select')];
-const snapshot = box => fields(box).map(f => [f.value, f.checked, f.selectedOptions ? [...f.selectedOptions].map(o => o.value) : null]);
-function restore(box, list) {
-  fields(box).forEach((f, i) => {
-    if (!list[i]) return;
-    if (f.type === 'checkbox' || f.type === 'radio') f.checked = list[i][1];
-    else if (f.multiple) for (const o of f.options) o.selected = list[i][2].includes(o.value);
-    else f.value = list[i][0];
-  });
+// snapshot and restore keep what was typed when a form is drawn again: a field is known by its block,
+// its action and, for choices, its value.
+const fields = box => [...box.querySelectorAll('.dialog-body input,.dialog-body textarea,.dialog-body select')].map(f => [
+  f, [f.closest('.b')?.dataset.blockId, f.closest('[data-action-id]')?.dataset.actionId, /^(checkbox|radio)$/.test(f.type) ? f.value : ''].join(' ')]);
+const snapshot = box => Object.fromEntries(fields(box).map(([f, key]) => [key, { value: f.value, checked: f.checked, chosen: f.multiple ? [...f.selectedOptions].map(o => o.value) : null }]));
+function restore(box, typed) {
+  for (const [f, key] of fields(box)) {
+    const was = typed[key];
+    if (!was) continue;
+    if (/^(checkbox|radio)$/.test(f.type)) f.checked = was.checked;
+    else if (f.multiple) for (const o of f.options) o.selected = (was.chosen || []).includes(o.value);
+    else f.value = was.value;
+  }
 }
 
 async function submit(v, s) {
@@ -151,7 +154,7 @@ async function submit(v, s) {
   button.disabled = false;
   button.classList.remove('busy');
   if (out.ok) return;
-  if (out.errors) redraw(v, s, out.errors, true);
+  if (out.errors) redraw(v, s, out.errors);
   else banner(box, out.detail || out.error);
 }
 

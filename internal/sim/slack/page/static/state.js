@@ -3,10 +3,10 @@
 import { useDirectory } from './text.js';
 
 export const S = {
-  me: localStorage.getItem('me') || 'U0ONCALL01',
+  me: sessionStorage.getItem('me') || localStorage.getItem('me') || 'U0ONCALL01',
   channel: '', thread: '',
   team: {}, channels: [], users: new Map(), groups: [], messages: new Map(), views: [], statuses: new Map(),
-  direct: null, home: null, sockets: 0, limits: {}, pages: { total: 0, entries: [] }, command: '/ghost', connected: false,
+  direct: null, home: null, sockets: 0, limits: {}, pages: { total: 0, entries: [] }, command: '/ghost', connected: false, away: false,
   warnings: new Map(), // message ts -> action ids whose click failed
 };
 
@@ -21,6 +21,13 @@ export async function api(path, body) {
 }
 
 // drafts and the like are remembered for each person apart.
+// actAs changes who sits at this tab. Each tab has its own person; a new one starts with the last.
+export function actAs(id) {
+  S.me = id; S.views = []; S.warnings.clear();
+  sessionStorage.setItem('me', id);
+  localStorage.setItem('me', id);
+}
+
 export const remember = (key, value) => value === '' || value === null ? localStorage.removeItem(S.me + ' ' + key) : localStorage.setItem(S.me + ' ' + key, value);
 export const recall = key => localStorage.getItem(S.me + ' ' + key) || '';
 
@@ -39,6 +46,8 @@ export function connect() {
     queue = []; ready = false;
     const state = await api('state?user=' + S.me).catch(() => null);
     if (!state || mine !== epoch) return;
+    const people = state.users.filter(u => !u.is_bot && !u.deleted);
+    if (people.length && !people.some(u => u.id === S.me)) { actAs(people[0].id); connect(); return; }
     take(state);
     ready = true;
     queue.forEach(apply);
@@ -60,6 +69,7 @@ function take(st) {
   S.views = st.views; S.sockets = st.sockets; S.limits = st.limits; S.pages = st.pages; S.command = st.command;
   S.statuses = new Map(st.statuses.map(s => [s.channel + ' ' + s.thread_ts, s]));
   S.connected = true;
+  notice(S.sockets > 0);
   useDirectory({ users: S.users, groups: new Map(S.groups.map(g => [g.id, g])), channels: new Map(st.channels.map(c => [c.id, c])), me: S.me });
 }
 
@@ -87,11 +97,19 @@ function apply(e) {
       else S.statuses.delete(e.status.channel + ' ' + e.status.thread_ts);
       changed('status');
       break;
-    case 'sockets': S.sockets = Number(e.text); changed('top'); break;
+    case 'sockets': S.sockets = Number(e.text); notice(S.sockets > 0, 1500); changed('top'); break;
     case 'pages': api('pages').then(p => { S.pages = p; changed('top'); }); break;
     case 'channel': api('state?user=' + S.me).then(st => { take(st); changed('all'); }); break;
     case 'click_failed': S.warnings.set(e.ts, e.text); changed('messages ' + e.channel); break;
   }
+}
+
+// notice keeps S.away: a socket that is recycled comes back at once and is not worth a word.
+let missing;
+function notice(here, patience = 0) {
+  clearTimeout(missing);
+  const set = away => { if (S.away !== away) { S.away = away; changed('top'); } };
+  if (here) set(false); else missing = setTimeout(() => set(S.sockets === 0), patience);
 }
 
 function put(m) {

@@ -165,7 +165,7 @@ export function plain(text) {
 
 // codeBlock is a block of code with a button to copy it and, for a slash command, one to use it.
 export function codeBlock(children) {
-  const pre = h('pre', { tabindex: '0' }, children);
+  const pre = h('pre', {}, children);
   const box = h('div', { class: 'code' }, pre);
   const tools = h('div', { class: 'code-tools' });
   const text = pre.textContent;
