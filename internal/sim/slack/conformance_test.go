@@ -1,7 +1,12 @@
 package slacksim_test
 
 import (
+	"bytes"
 	"context"
+	"image"
+	"image/color"
+	"image/png"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -74,6 +79,8 @@ func TestBrowser(t *testing.T) {
 	s := newServer(t, slacksim.Options{})
 	b := startBot(t, s, cycleBot())
 	postEveryBlock(t, s, b)
+	upload(t, s, "dots.png", dots(t), "three dots")
+	upload(t, s, "notes.md", []byte("# Notes\n\n- one `two`\n"), "")
 	runNode(t, s, "browser.mjs", "browser ok", "LAB_URL="+s.URL, "CHROMIUM="+chromium, "SHOTS="+os.Getenv("SHOTS"))
 }
 
@@ -83,6 +90,35 @@ func TestRender(t *testing.T) {
 	chromium := browser(t)
 	s := newServer(t, slacksim.Options{})
 	runNode(t, s, "render.mjs", "render ok", "LAB_URL="+s.URL, "CHROMIUM="+chromium)
+}
+
+// upload puts a file into #incidents.
+func upload(t *testing.T, s *slacksim.Server, name string, content []byte, alt string) {
+	t.Helper()
+	up := call(t, s, "files.getUploadURLExternal", map[string]any{"filename": name, "length": len(content), "alt_txt": alt})
+	res, err := http.Post(up["upload_url"].(string), "application/octet-stream", bytes.NewReader(content))
+	if err != nil {
+		t.Fatal(err)
+	}
+	res.Body.Close()
+	out := call(t, s, "files.completeUploadExternal", map[string]any{"files": []any{map[string]any{"id": up["file_id"]}}, "channel_id": "C0LAB00001"})
+	if out["ok"] != true {
+		t.Fatalf("%s: %v", name, out)
+	}
+}
+
+// dots is a picture of 30 x 20.
+func dots(t *testing.T) []byte {
+	t.Helper()
+	img := image.NewRGBA(image.Rect(0, 0, 30, 20))
+	for _, x := range []int{5, 15, 25} {
+		img.Set(x, 10, color.Black)
+	}
+	var b bytes.Buffer
+	if err := png.Encode(&b, img); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
 }
 
 // postEveryBlock posts one message with every block and element of the safe profile.

@@ -1,23 +1,12 @@
 // A person at the page: types a command, clicks, fills a modal, works by keyboard, switches users,
 // reloads. The bot behind it is the test's. Prints "browser ok" at the end.
 import assert from 'node:assert/strict';
-import { chromium } from 'playwright-core';
+import { start, open, become, wide } from './person.mjs';
 
 const base = process.env.LAB_URL;
 const shots = process.env.SHOTS; // a directory for screenshots, for whoever wants to look
-
-setTimeout(() => { console.error('timeout'); process.exit(2); }, 120_000).unref();
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
-const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
-page.setDefaultTimeout(10_000);
-const wrong = [];
-page.on('request', r => { if (!r.url().startsWith(base) && !r.url().startsWith('data:')) wrong.push('request to ' + r.url()); });
-page.on('console', m => { if (m.type() === 'error') wrong.push('console: ' + m.text()); });
-page.on('pageerror', e => wrong.push('page error: ' + e.message));
+const browser = await start(120_000);
+const { page, wrong } = await open(browser, base);
 
 const step = async name => {
   console.log('step', name);
@@ -25,8 +14,6 @@ const step = async name => {
 };
 const lab = async (path, body) => (await fetch(base + '/lab/' + path, body && { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) })).json();
 
-await page.goto(base + '/');
-await page.locator('h1:has-text("incidents")').waitFor();
 assert.equal(await page.locator('.composer-text').evaluate(e => e === document.activeElement), true, 'one can type at once');
 
 // A command by keyboard, with the suggestion taken by Tab.
@@ -71,9 +58,7 @@ await modal.waitFor({ state: 'detached' });
 await step('submitted');
 
 // Another person sees no ephemeral of the first, and clicks.
-await page.locator('#me').click();
-await page.locator('.menu-item:has-text("guest-vendor")').click();
-await page.locator('#me:has-text("guest-vendor")').waitFor();
+await become(page, 'guest-vendor');
 await page.locator('#channel .msg').first().waitFor();
 assert.equal(await page.locator('.ephemeral').count(), 0, 'ephemerals are for one person');
 await page.locator('#thread button:has-text("Approve")').click();
@@ -104,15 +89,20 @@ await step('mentions');
 
 // Phone width, in the preview and in a narrow window.
 await page.locator('#phone').click();
-assert.ok((await page.locator('#app').boundingBox()).width <= 400);
+assert.equal((await page.locator('#shell').boundingBox()).width, 390);
 await page.locator('#channel [aria-label="Channels"]').click();
 await page.locator('.side-item:has-text("incidents")').click();
 await page.locator('h1:has-text("incidents")').waitFor();
 await step('phone preview');
 await page.locator('#phone').click();
 await page.setViewportSize({ width: 380, height: 700 });
-const wide = await page.evaluate(() => document.documentElement.scrollWidth > innerWidth);
-assert.equal(wide, false, 'nothing sticks out');
+assert.equal(await wide(page), false, 'nothing sticks out');
+assert.equal(await page.locator('#phone').isVisible(), false, 'no preview of a phone on a phone');
+await page.locator('#channel [aria-label="Channels"]').click();
+await page.locator('.side-item:has-text("incidents")').waitFor();
+assert.equal(await page.locator('#channel .composer-text').isVisible(), false, 'one pane at a time');
+await page.locator('.side-item:has-text("incidents")').click();
+for (const id of ['#socket', '#paged', '#lab', '#theme', '#me']) assert.equal(await page.locator(id).isVisible(), true, id + ' is reachable');
 await step('narrow');
 await page.setViewportSize({ width: 1280, height: 800 });
 
@@ -121,10 +111,56 @@ await page.locator('#theme').click();
 assert.equal(await page.evaluate(() => document.documentElement.dataset.theme), 'dark');
 await page.locator('.msg:has-text("every block")').first().waitFor();
 assert.equal(await page.locator('.b-unknown').count(), 0);
-for (const part of ['.b-header', '.b-fields', '.b-context', '.b-actions select', '.b-actions .overflow', '.r-list', 'blockquote', '.code pre', '.b-markdown h3', 'table', 'time.date', '.b-actions input[type=radio]']) {
+for (const part of ['.b-header', '.b-fields', '.b-context', '.b-actions select', '.b-actions .overflow', '.r-list', 'blockquote', '.code pre', '.b-markdown h3', 'table', 'time.date', '.b-actions input[type=radio]', '.b-actions input[type=checkbox]', '.b-section .b-accessory button', '.b-input input']) {
   assert.ok(await page.locator('.msg:has-text("every block") ' + part).count() > 0, 'rendered: ' + part);
 }
 await step('blocks');
+
+// Keyboard: a message's toolbar is one stop, F6 goes from pane to pane, what is typed while nothing
+// has the focus is written.
+const bar = page.locator('#channel .msg:has-text("every block") .toolbar').first();
+assert.equal(await bar.locator('button:not([tabindex="-1"])').count(), 1);
+await bar.locator('button').first().focus();
+await page.keyboard.press('ArrowRight');
+assert.equal(await bar.locator('button').nth(1).evaluate(e => e === document.activeElement), true);
+assert.equal(await bar.evaluate(e => getComputedStyle(e).opacity), '1', 'what has the focus is seen');
+const inPane = () => page.evaluate(() => document.activeElement.className + ' ' + document.activeElement.closest('nav, main, aside')?.id);
+const round = [];
+for (let i = 0; i < 3; i++) { await page.keyboard.press('F6'); round.push(await inPane()); }
+assert.deepEqual(round, ['side-item here sidebar', 'composer-text channel', 'side-item here sidebar']);
+await page.locator('#channel .composer-text').fill('');
+await page.locator('#channel .feed').focus();
+await page.keyboard.type('written');
+assert.equal(await page.locator('#channel .composer-text').inputValue(), 'written');
+await page.keyboard.press('Enter');
+await page.locator('#channel .msg:has-text("written")').waitFor();
+assert.equal(await page.locator('#channel .composer-text').inputValue(), '', 'Enter sends');
+for (const at of ['#lab', '#theme', '#me', '.side-item >> nth=1', '.composer-text >> nth=0']) {
+  await page.locator(at).focus();
+  await page.keyboard.press('Shift'); // a key, so that the browser shows where the focus is
+  assert.notEqual(await page.locator(at).evaluate(e => { const s = getComputedStyle(e), box = e.closest('.composer'); return s.outlineStyle !== 'none' ? s.outlineStyle : box ? getComputedStyle(box).boxShadow : 'none'; }), 'none', 'visible focus: ' + at);
+}
+await step('keyboard');
+
+// Files: a picture takes its room before it is there, Markdown can be read.
+await page.locator('figure.image img[alt="three dots"]').waitFor();
+assert.deepEqual(await page.locator('figure.image img').evaluate(i => [i.getAttribute('width'), i.getAttribute('height'), i.naturalWidth]), ['30', '20', 30]);
+await page.locator('.file:has-text("notes.md")').getByRole('button', { name: 'Open' }).click();
+await page.locator('.dialog.viewer h3:has-text("Notes")').waitFor();
+await page.keyboard.press('Escape');
+await page.locator('.dialog.viewer').waitFor({ state: 'detached' });
+await step('files');
+
+// Two tabs can be two people.
+const second = await page.context().newPage();
+await second.goto(base + '/');
+await become(second, 'commander');
+await second.reload();
+await second.locator('#me[aria-label^="Acting as commander."]').waitFor();
+await page.reload();
+await page.locator('#me[aria-label^="Acting as guest-vendor."]').waitFor();
+await second.close();
+await step('two people');
 
 // Text for screen readers.
 const any = page.locator('.msg:has-text("every block")').first();

@@ -14,7 +14,8 @@ export async function start(limit) {
 
 // open shows the workspace at base. wrong collects what must not happen: requests to elsewhere, errors.
 export async function open(browser, base, options = {}) {
-  const page = await browser.newPage({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 800 }, reducedMotion: 'reduce', ...options });
+  const page = await context.newPage();
   page.setDefaultTimeout(options.patience || 10_000);
   const wrong = [];
   page.on('request', r => { if (!r.url().startsWith(base) && !r.url().startsWith('data:')) wrong.push('request to ' + r.url()); });

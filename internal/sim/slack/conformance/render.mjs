@@ -1,18 +1,10 @@
 // How text becomes page: mrkdwn, Markdown and plain text, hostile ones included. Expectations were
 // written from Slack's formatting rules. Prints "render ok" at the end.
 import assert from 'node:assert/strict';
-import { chromium } from 'playwright-core';
+import { start, open } from './person.mjs';
 
-const base = process.env.LAB_URL;
-setTimeout(() => { console.error('timeout'); process.exit(2); }, 60_000).unref();
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
-  args: ['--headless', '--no-sandbox', '--disable-gpu', '--disable-quic', '--no-first-run', '--disable-background-networking', '--disable-component-update', '--disable-sync'],
-});
-const page = await browser.newPage({ timezoneId: 'UTC', locale: 'en-GB' });
-await page.goto(base + '/');
-await page.locator('h1:has-text("incidents")').waitFor();
+const browser = await start(60_000);
+const { page } = await open(browser, process.env.LAB_URL, { timezoneId: 'UTC', locale: 'en-GB' });
 
 // render gives the simplified HTML of each input: tags without attributes, except addresses and
 // the class of mentions.

@@ -3,10 +3,12 @@ package page
 import (
 	"io"
 	"io/fs"
+	"math"
 	"net/http"
 	"net/http/httptest"
 	"path"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -173,4 +175,55 @@ func TestThemes(t *testing.T) {
 			t.Errorf("%s is used and not defined", m[1])
 		}
 	}
+}
+
+// What is read stands out from what is behind it: 4.5 to 1, in both themes.
+func TestContrast(t *testing.T) {
+	css := read(t)["style.css"]
+	themes := map[string]string{"light": ":root {", "dark": `:root[data-theme="dark"] {`}
+	pairs := [][2]string{
+		{"ink", "bg"}, {"ink-2", "bg"}, {"ink-3", "bg"}, {"ink", "bg-2"}, {"ink-2", "bg-3"}, {"ink-2", "only"}, {"link", "bg"}, {"red", "bg"},
+		{"amber", "bg"}, {"code", "bg-2"}, {"mention-ink", "mention"}, {"mine-ink", "mine"}, {"side-ink", "side"}, {"side-here-ink", "side-here"},
+		{"#fff", "green"}, {"#fff", "green-2"}, {"#fff", "red-2"}}
+	for name, from := range themes {
+		colours := map[string]string{"#fff": "#fff"}
+		for _, f := range []string{":root {", from} {
+			body, _, _ := strings.Cut(css[strings.Index(css, f)+len(f):], "}")
+			for _, m := range regexp.MustCompile(`--([\w-]+):\s*(#[0-9a-f]+);`).FindAllStringSubmatch(body, -1) {
+				colours[m[1]] = m[2]
+			}
+		}
+		for _, p := range pairs {
+			if got := contrast(t, colours[p[0]], colours[p[1]]); got < 4.5 {
+				t.Errorf("%s: %s on %s: %.2f to 1", name, p[0], p[1], got)
+			}
+		}
+	}
+}
+
+// contrast is the ratio of WCAG 2.2.
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	x, y := luminance(t, a), luminance(t, b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+func luminance(t *testing.T, hex string) float64 {
+	t.Helper()
+	hex = strings.TrimPrefix(hex, "#")
+	if len(hex) == 3 {
+		hex = string([]byte{hex[0], hex[0], hex[1], hex[1], hex[2], hex[2]})
+	}
+	rgb, err := strconv.ParseUint(hex, 16, 24)
+	if err != nil {
+		t.Fatalf("colour %q: %v", hex, err)
+	}
+	linear := func(c uint64) float64 {
+		v := float64(c&0xff) / 255
+		if v <= 0.04045 {
+			return v / 12.92
+		}
+		return math.Pow((v+0.055)/1.055, 2.4)
+	}
+	return 0.2126*linear(rgb>>16) + 0.7152*linear(rgb>>8) + 0.0722*linear(rgb)
 }
