@@ -7,7 +7,7 @@ SIM     := internal/sim/slack/conformance
 GOFLAGS += -trimpath
 export GOFLAGS
 
-.PHONY: policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap clean deps-run deps-test deps-bench fmt
+.PHONY: policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -16,6 +16,7 @@ help:
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
 	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
 	@echo "             make bench-pcap captures; docs/benchmarks.md keeps the results"
+	@echo "make screenshots  the pictures of the documents, from the demo"
 
 deps-run:
 	@scripts/deps run
@@ -79,6 +80,10 @@ bench-waiting:
 bench-pcap: deps-bench build
 	@echo "== ghostbot pcap beside cat, tcptrace and tshark"
 	@$(BIN)/ghostlab pcapbench
+
+screenshots: deps-test build
+	@echo "== pictures of the documents, from the demo"
+	@node $(SIM)/screenshots.mjs $(BIN)/ghostlab docs/images
 
 fmt:
 	@gofmt -w $$(git ls-files -co --exclude-standard '*.go')

@@ -132,7 +132,7 @@ function paged(m) {
 
 function threadLink(m) {
   const root = listOf(m.channel).find(x => x.ts === m.thread_ts);
-  return h('a', { href: `#/${m.channel}/${m.ts}/${m.thread_ts}` }, root ? root.text.slice(0, 60) || 'thread' : 'thread');
+  return h('a', { href: `#/${m.channel}/${m.ts}/${m.thread_ts}` }, root ? root.text.slice(0, 200) || 'thread' : 'thread');
 }
 
 function summary(m, list) {

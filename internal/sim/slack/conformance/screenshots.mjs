@@ -1,0 +1,163 @@
+// The pictures of the documents: runs the demo, plays the first incident, and writes PNG files.
+//   node screenshots.mjs GHOSTLAB DIRECTORY
+// Every *.txt in the directory is a recorded terminal (SGR colours are kept) and becomes a picture of
+// the same name. Sizes are fixed: pictures differ between runs only in times, numbers and heads.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import readline from 'node:readline';
+import { shrink } from './png.mjs';
+import { start, open, use, thread, card, press, modal } from './person.mjs';
+
+const [lab, into] = process.argv.slice(2).map(p => path.resolve(p));
+const limit = 300_000; // bytes of a picture
+const scale = 1.5;
+
+// demo starts the demo on a state of its own and gives its address.
+async function demo() {
+  const state = fs.mkdtempSync(path.join(os.tmpdir(), 'ghostbot-pictures-'));
+  const child = spawn(lab, ['demo', '--addr', '127.0.0.1:0', '--state-dir', state], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const heard = [];
+  const wait = (stream, rule) => new Promise((done, failed) => {
+    readline.createInterface({ input: stream }).on('line', line => { heard.push(line); const m = rule.exec(line); if (m) done(m[1]); });
+    child.once('exit', code => failed(new Error(`the demo ended with ${code}:\n${heard.join('\n')}`)));
+  });
+  const connected = wait(child.stderr, /(connected to slack)/);
+  const url = await wait(child.stdout, /Slack workspace +(\S+)/);
+  await connected;
+  const end = () => new Promise(done => { child.removeAllListeners('exit'); child.once('exit', done); child.kill('SIGTERM'); }).then(() => fs.rmSync(state, { recursive: true }));
+  return { url, end };
+}
+
+const written = [];
+async function shoot(page, name, clip) {
+  await page.mouse.move(0, 0);
+  await page.evaluate(() => document.fonts.ready);
+  const at = path.join(into, name + '.png');
+  fs.writeFileSync(at, shrink(await page.screenshot({ clip, animations: 'disabled', caret: 'hide' })));
+  written.push(at);
+}
+
+// around is a clip of w x h with the element in its middle.
+async function around(locator, w, h) {
+  const b = await locator.boundingBox();
+  return { x: Math.round(b.x + b.width / 2 - w / 2), y: Math.round(b.y + b.height / 2 - h / 2), width: w, height: h };
+}
+
+async function incident(browser, url) {
+  const { page } = await open(browser, url, { viewport: { width: 1280, height: 800 }, deviceScaleFactor: scale, patience: 60_000, colorScheme: 'light', locale: 'en-GB' });
+  await use(page, 'checkout gets 502');
+  await thread(page);
+  await card(page).waitFor();
+  const pane = await page.locator('#thread .feed').boundingBox();
+  await shoot(page, 'approval', { x: pane.x, y: pane.y + 56, width: pane.width, height: pane.height - 56 });
+
+  const phone = await open(browser, url, { viewport: { width: 390, height: 844 }, deviceScaleFactor: scale, isMobile: true, hasTouch: true, patience: 60_000, colorScheme: 'dark', locale: 'en-GB' });
+  await phone.page.locator('#channel .summary').last().tap();
+  await card(phone.page).waitFor();
+  await shoot(phone.page, 'phone');
+
+  await press(page, card(page), /^Modify/);
+  await modal(page).locator('textarea').fill('rm -rf /');
+  await modal(page).locator('[type=submit]').click();
+  await modal(page).locator('.b-error').waitFor();
+  await shoot(page, 'edit-error', await around(modal(page), 640, 460));
+  await page.keyboard.press('Escape');
+  await modal(page).waitFor({ state: 'detached' });
+
+  await press(page, card(page), /^Approve/);
+  await page.locator('#thread .msg', { hasText: 'Ran: ' }).first().waitFor();
+  await card(page).waitFor();
+  await press(page, card(page), /^Deny/);
+  await modal(page).locator('textarea').fill('not needed, the cause is clear');
+  await shoot(page, 'deny', await around(modal(page), 640, 520));
+  await modal(page).locator('[type=submit]').click();
+  await page.locator('#thread .msg', { hasText: 'Investigation ended' }).waitFor();
+  await page.locator('#thread .feed').evaluate(f => f.scrollTo(0, 0));
+  await shoot(page, 'thread');
+  await page.locator('#thread .file').getByRole('button', { name: 'Open' }).click();
+  const viewer = page.locator('.dialog.viewer');
+  await viewer.getByRole('heading', { name: 'Root Cause', exact: true }).waitFor();
+  await shoot(page, 'report', await around(viewer, 860, 790));
+}
+
+// ---- recorded terminals ----
+
+const colours = ['#1d1f21', '#f2637f', '#5fd7a7', '#e2c065', '#6cb6f5', '#c792ea', '#5bd1d7', '#e6e5e7', '#8b8a8e', '#ff8aa0', '#8aecc4', '#f5d77a', '#9ccfff', '#dcb6f7', '#8ee6ea', '#ffffff'];
+
+// runs splits recorded output into pieces of one style; sequences other than SGR are dropped.
+function runs(text) {
+  const out = [];
+  let style = {};
+  for (const part of text.replace(/\r/g, '').split(/(\x1b\[[0-9;?]*[ -/]*[@-~]|\x1b\][^\x07\x1b]*(?:\x07|\x1b\\)|\x1b.)/)) {
+    const sgr = /^\x1b\[([0-9;]*)m$/.exec(part);
+    if (sgr) style = sgrStyle(style, sgr[1].split(';').map(Number));
+    else if (part && !part.startsWith('\x1b')) out.push([part, style]);
+  }
+  return out;
+}
+
+function sgrStyle(old, codes) {
+  let s = { ...old };
+  for (let i = 0; i < codes.length; i++) {
+    const c = codes[i];
+    if (c === 0) s = {};
+    else if (c === 1) s.fontWeight = '700';
+    else if (c === 2) s.opacity = '0.65';
+    else if (c === 3) s.fontStyle = 'italic';
+    else if (c === 4) s.textDecoration = 'underline';
+    else if (c === 7) { s.background = '#e6e5e7'; s.color = '#1a1d21'; }
+    else if (c === 22) { delete s.fontWeight; delete s.opacity; }
+    else if (c === 27) { delete s.background; delete s.color; }
+    else if (c === 39) delete s.color;
+    else if (c === 49) delete s.background;
+    else if (c >= 30 && c <= 37) s.color = colours[c - 30];
+    else if (c >= 90 && c <= 97) s.color = colours[c - 82];
+    else if (c >= 40 && c <= 47) s.background = colours[c - 40];
+    else if ((c === 38 || c === 48) && codes[i + 1] === 5) { s[c === 38 ? 'color' : 'background'] = indexed(codes[i + 2]); i += 2; }
+    else if ((c === 38 || c === 48) && codes[i + 1] === 2) { s[c === 38 ? 'color' : 'background'] = `rgb(${codes.slice(i + 2, i + 5)})`; i += 4; }
+  }
+  return s;
+}
+
+function indexed(n) {
+  if (n < 16) return colours[n];
+  if (n >= 232) return `rgb(${Array(3).fill(8 + 10 * (n - 232))})`;
+  const level = x => x ? 55 + 40 * x : 0;
+  return `rgb(${[Math.floor((n - 16) / 36), Math.floor((n - 16) / 6) % 6, (n - 16) % 6].map(level)})`;
+}
+
+async function terminal(browser, name) {
+  const text = fs.readFileSync(path.join(into, name + '.txt'), 'utf8').trimEnd();
+  const context = await browser.newContext({ viewport: { width: 860, height: 400 }, deviceScaleFactor: scale });
+  const page = await context.newPage();
+  await page.setContent(`<style>body{margin:0;padding:18px;background:#f0eff2;width:824px}div{background:#1a1d21;border-radius:10px;overflow:hidden;box-shadow:0 6px 22px #0004}
+    header{padding:10px 14px;background:#2a2d31;display:flex;gap:8px}i{width:11px;height:11px;border-radius:50%;background:#4a4c52}
+    pre{margin:0;padding:14px 18px 18px;color:#e6e5e7;font:13px/1.5 "JetBrains Mono","DejaVu Sans Mono",monospace;font-variant-ligatures:none;white-space:pre-wrap;overflow-wrap:anywhere}</style>
+    <div><header><i></i><i></i><i></i></header><pre></pre></div>`);
+  await page.evaluate(list => {
+    for (const [text, style] of list) Object.assign(document.querySelector('pre').appendChild(document.createElement('span')).style, style), document.querySelector('pre').lastChild.textContent = text;
+  }, runs(text));
+  const height = await page.evaluate(() => 2 * Math.ceil((document.querySelector('div').getBoundingClientRect().bottom + 18) / 2));
+  await page.setViewportSize({ width: 860, height });
+  await shoot(page, name);
+}
+
+fs.mkdirSync(into, { recursive: true });
+const browser = await start(240_000);
+const { url, end } = await demo();
+try {
+  await incident(browser, url);
+  for (const f of fs.readdirSync(into).filter(f => f.endsWith('.txt'))) await terminal(browser, f.slice(0, -4));
+} finally {
+  await browser.close();
+  await end();
+}
+for (const at of written) {
+  const size = fs.statSync(at).size;
+  console.log(at, size);
+  assert.ok(size < limit, `${at} has ${size} bytes, at most ${limit} are allowed`);
+}
+process.exit(0);
