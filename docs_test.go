@@ -29,7 +29,7 @@ func TestDocumentsKnowTheProgram(t *testing.T) {
 			all(t, section(t, "docs/cli.md", "### audit"), "(?m)^\\| `([a-z]+)` \\|")},
 		{"variables in the README",
 			all(t, "cmd/ghostbot/config.go", `envconfig:"(\w+)"`),
-			all(t, section(t, "README.md", "## Configuration"), "(?m)^\\| `([A-Z_]+)` \\|")},
+			all(t, section(t, "README.md", "### Configuration"), "(?m)^\\| `([A-Z_]+)` \\|")},
 	}
 	for _, tt := range tests {
 		if diff := cmp.Diff(strings.Fields(tt.code), strings.Fields(tt.doc)); diff != "" {
@@ -97,6 +97,60 @@ func TestLinksResolve(t *testing.T) {
 			} else if anchor != "" && !slices.Contains(anchors(text(t, file)), anchor) {
 				t.Errorf("%s: %s: no such heading", name, m[1])
 			}
+		}
+	}
+}
+
+var (
+	picture = regexp.MustCompile(`!\[([^\]]*)\]\(([^)\s]+)\)`)
+	tag     = regexp.MustCompile(`<img\b[^>]*>`)
+	source  = regexp.MustCompile(`\bsrc="([^"]+)"`)
+	words   = regexp.MustCompile(`\balt="([^"]+)"`)
+)
+
+// pictureLimit is what a picture may weigh, in bytes: a clone carries all of them.
+const pictureLimit = 300_000
+
+// TestPictures checks that every picture that a document names is there and says in words what it
+// shows, that none is left over, and that each recording of a terminal became one.
+func TestPictures(t *testing.T) {
+	used := map[string]bool{}
+	for _, name := range documents(t) {
+		shown := picture.FindAllStringSubmatch(text(t, name), -1)
+		for _, img := range tag.FindAllString(text(t, name), -1) {
+			src, alt := source.FindStringSubmatch(img), words.FindStringSubmatch(img)
+			if src == nil || alt == nil {
+				t.Errorf("%s: %s: want src and alt", name, img)
+				continue
+			}
+			shown = append(shown, []string{img, alt[1], src[1]})
+		}
+		for _, m := range shown {
+			file := filepath.Join(filepath.Dir(name), m[2])
+			used[file] = true
+			if len(strings.Fields(m[1])) < 4 {
+				t.Errorf("%s: %s: the alternative text %q says too little", name, m[2], m[1])
+			}
+			if info, err := os.Stat(file); err != nil {
+				t.Errorf("%s: %v; make screenshots", name, err)
+			} else if info.Size() >= pictureLimit {
+				t.Errorf("%s has %d bytes, less than %d are allowed", file, info.Size(), pictureLimit)
+			}
+		}
+	}
+	there, err := filepath.Glob("docs/images/*")
+	if err != nil || len(there) == 0 {
+		t.Fatalf("docs/images: %v, %v", there, err)
+	}
+	for _, file := range there {
+		if recording, ok := strings.CutSuffix(file, ".txt"); ok {
+			file = recording + ".png" // make screenshots turns one into the other
+			if _, err := os.Stat(file); err != nil {
+				t.Errorf("%v; make screenshots", err)
+			}
+		}
+		if !used[file] {
+			t.Errorf("%s: no document shows it", file)
 		}
 	}
 }
