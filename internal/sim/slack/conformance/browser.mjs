@@ -67,6 +67,14 @@ await page.locator('#thread .ephemeral:has-text("thank you")').waitFor();
 assert.equal(await page.locator('#thread .mention.mine').first().innerText(), '@guest-vendor');
 await step('second person');
 
+// With less room the thread takes the place of the channel list.
+await page.setViewportSize({ width: 900, height: 700 });
+assert.ok((await page.locator('#channel').boundingBox()).width >= 400);
+assert.ok((await page.locator('#thread').boundingBox()).width >= 400);
+assert.equal(await wide(page), false, 'nothing sticks out');
+await step('between');
+await page.setViewportSize({ width: 1280, height: 800 });
+
 // A reload keeps person, place, thread, draft.
 await page.locator('#channel .composer-text').fill('a draft');
 await page.reload();

@@ -162,6 +162,7 @@ function drawChannel(moved) {
     return;
   }
   $('channel').firstChild.replaceWith(head(c));
+  $('channel').querySelector('.status').replaceWith(status(c.id, ''));
   drawFeed(false);
 }
 
@@ -284,8 +285,7 @@ function draw(all) {
   if (touched) drawSidebar();
   if (all.has('messages ' + S.channel) || all.has('home')) { drawChannel(false); drawThread(false); }
   if (all.has('status') || all.has('top') || touched) {
-    const el = $('channel').querySelector('.status');
-    if (el) el.replaceWith(status(S.channel, ''));
+    $('channel').querySelector('.status')?.replaceWith(status(S.channel, ''));
     if (S.thread) drawThread(false);
   }
 }

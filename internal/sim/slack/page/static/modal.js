@@ -95,7 +95,10 @@ function open(v) {
   const s = { hash: v.hash, id: ++serial };
   s.entry = dialog('modal', v.title, [], () => api('close', { view_id: v.id, user: S.me }));
   shown.set(v.id, s);
-  for (const kind of ['input', 'change']) s.entry.box.addEventListener(kind, () => sessionStorage.setItem('view ' + v.id, JSON.stringify(snapshot(s.entry.box))));
+  for (const kind of ['input', 'change']) s.entry.box.addEventListener(kind, () => {
+    s.entry.box.querySelector('.banner')?.remove();
+    sessionStorage.setItem('view ' + v.id, JSON.stringify(snapshot(s.entry.box)));
+  });
   redraw(v, s, null, JSON.parse(sessionStorage.getItem('view ' + v.id) || 'null'));
 }
 
