@@ -72,12 +72,14 @@ function table(b) {
 
 // ---- rich text ----
 
+const bullets = [['disc', 'circle', 'square'], ['decimal', 'lower-alpha', 'lower-roman']]; // by depth
+
 function rich(e) {
   switch (e.type) {
     case 'rich_text_section': return h('div', { class: 'r-section' }, e.elements.map(richInline));
     case 'rich_text_quote': return h('blockquote', {}, e.elements.map(richInline));
     case 'rich_text_preformatted': return t.codeBlock(e.elements.map(x => x.type === 'link' ? (x.text || x.url) : x.text));
-    case 'rich_text_list': return h(e.style === 'ordered' ? 'ol' : 'ul', { class: 'r-list', style: { marginLeft: (e.indent || 0) * 24 + 'px' }, start: e.offset ? String(e.offset + 1) : undefined },
+    case 'rich_text_list': return h(e.style === 'ordered' ? 'ol' : 'ul', { class: 'r-list', style: { marginLeft: (e.indent || 0) * 24 + 'px', listStyleType: bullets[e.style === 'ordered' ? 1 : 0][(e.indent || 0) % 3] }, start: e.offset ? String(e.offset + 1) : undefined },
       e.elements.map(x => h('li', {}, rich(x))));
   }
   return h('span', {}, e.type);
@@ -291,9 +293,9 @@ export function fileCard(f, open) {
       textual && h('button', { type: 'button', class: 'btn small', on: { click: () => open(f) } }, 'Open'),
       h('a', { class: 'btn small', href: f.url + '?download', download: f.name }, 'Download')));
   if (textual) {
-    const view = h('div', { class: 'file-preview md' + (f.size > 600 ? ' long' : '') });
+    const view = h('div', { class: 'file-preview md' + (f.size > 600 ? ' tall' : ''), inert: true });
     card.append(view);
-    loadText(f).then(text => { view.append(h('div', {}, fileBody(f, text))); document.dispatchEvent(new Event('grown')); }).catch(() => view.remove());
+    loadText(f).then(text => { view.append(h('div', {}, fileBody(f, text))); requestAnimationFrame(() => view.classList.toggle('cut', view.scrollHeight > view.clientHeight)); document.dispatchEvent(new Event('grown')); }).catch(() => view.remove());
   }
   return card;
 }
