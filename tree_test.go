@@ -55,9 +55,11 @@ var arrows = map[string][]string{
 
 	"ghostbot/internal/pcapgen": {},
 
-	"ghostbot/forensics/trace":     {},
-	"ghostbot/forensics/compare":   {"ghostbot/forensics/trace", "ghostbot/forensics/compare/..."},
-	"ghostbot/forensics/compare/*": {},
+	"ghostbot/forensics/trace":           {},
+	"ghostbot/forensics/trace/tracetest": {"ghostbot/forensics/trace"},
+	"ghostbot/forensics/picture":         {"ghostbot/forensics/trace"},
+	"ghostbot/forensics/compare":         {"ghostbot/forensics/trace", "ghostbot/forensics/compare/..."},
+	"ghostbot/forensics/compare/*":       {},
 
 	"ghostbot/internal/sim/slack":   {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/internal/sim/slack/*": {"ghostbot/internal/sim/slack/..."},
@@ -78,7 +80,7 @@ var (
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
 	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
-	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "mvdan.cc/sh/v3",
+	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "mvdan.cc/sh/v3", "gonum.org/v1/plot",
 }
 
 const (
