@@ -87,6 +87,7 @@ type shown struct {
 	truncate.Metadata
 	BytesWritten int64 `json:"bytes_written"`
 	BytesDropped int64 `json:"bytes_dropped,omitempty"`
+	Anonymized   bool  `json:"anonymization_applied,omitempty"`
 }
 
 var errRedaction = errors.New("redaction did not work")
@@ -109,7 +110,7 @@ func (s *Shell) show(p Proposal, end process.End, r *Result) (err error) {
 	if err != nil {
 		return err
 	}
-	r.Metadata, err = json.Marshal(shown{meta, end.Stdout.Total, end.Stdout.Missing()})
+	r.Metadata, err = json.Marshal(shown{meta, end.Stdout.Total, end.Stdout.Missing(), s.opt.Anonymizer != nil})
 	return err
 }
 
@@ -118,7 +119,11 @@ func (s *Shell) stream(raw []byte, p Proposal, r *Result, shorten func(string) s
 	if err != nil {
 		return "", err
 	}
-	second, err := s.opt.Redactor.RedactFor(shorten(first.Text), p.Display)
+	text := first.Text
+	if s.opt.Anonymizer != nil { // before it is cut: half an address is still one
+		text = s.opt.Anonymizer.Hide(text, p.Argv...)
+	}
+	second, err := s.opt.Redactor.RedactFor(shorten(text), p.Display)
 	if err != nil {
 		return "", err
 	}

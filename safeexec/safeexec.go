@@ -1,7 +1,8 @@
 // Package safeexec is the gate: the only place where a command becomes a
 // process. A command passes, in this order: parse, classify, ask a person when
 // it is RISKY, journal the intent, run without a shell under a supervisor, cap,
-// redact, truncate, redact again, journal the outcome.
+// redact, hide the topology when that is wanted, truncate, redact again, journal
+// the outcome.
 //
 // # Entries of the shell journal
 //

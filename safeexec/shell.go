@@ -12,6 +12,7 @@ import (
 	"sync"
 	"time"
 
+	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/process"
 	"ghostbot/safeexec/redact"
@@ -65,6 +66,12 @@ type Options struct {
 	Lease       time.Duration            // heartbeat every sixth, the supervisor gives up after two thirds
 	OutputLimit int                      // bytes kept of each stream, half from its head and half from its tail; 16 times as much ends the command
 	Limits      Limits
+
+	// Anonymizer, when it is set, hides the topology in output before it is
+	// journaled and shown, and turns the names that it gave back into what they
+	// stand for in the commands of a brain. The command that people see, approve
+	// and find in the journal is the real one.
+	Anonymizer *anonymize.Anonymizer
 
 	ReadOnly  bool                       // no RISKY command is ever offered
 	Identity  func() string              // cloud account and subscription, asked for az commands; must be quick
@@ -248,6 +255,9 @@ func (c Command) Display() string {
 // request parses what r asks for: its text, or its argument list re-quoted and
 // parsed like any text.
 func (s *Shell) request(r Request) Command {
+	if !s.reveal(&r) {
+		return Command{text: r.Command, verdict: forbid("anonymized", "it names an address that this process has not shown; look it up again")}
+	}
 	if len(r.Argv) == 0 {
 		return s.Parse(r.Command)
 	}
@@ -256,6 +266,25 @@ func (s *Shell) request(r Request) Command {
 		return Command{text: c.text, verdict: forbid("argument-list", "the argument list does not survive quoting and parsing")}
 	}
 	return c
+}
+
+// reveal puts what the names of hidden things stand for in their place, so that
+// what is classified, shown and run is the real command. It says false when
+// nobody knows what one of them means.
+func (s *Shell) reveal(r *Request) bool {
+	if s.opt.Anonymizer == nil {
+		return true
+	}
+	text, ok := s.opt.Anonymizer.Reveal(r.Command)
+	r.Command, r.Argv = text, slices.Clone(r.Argv)
+	for i, a := range r.Argv {
+		real, known := s.opt.Anonymizer.Reveal(a)
+		r.Argv[i], ok = real, ok && known
+	}
+	if !ok {
+		r.Command = "(a command with an unknown name in it)"
+	}
+	return ok
 }
 
 // Run takes one command through the gate and returns what came of it. An error

@@ -52,6 +52,7 @@ type config struct {
 	AuditDir       string        `envconfig:"GHOST_AUDIT_DIR"`
 	CommandTimeout time.Duration `envconfig:"GHOST_COMMAND_TIMEOUT" default:"60s"`
 	MaxTurns       int           `envconfig:"GHOST_MAX_TURNS" default:"50"`
+	Anonymize      bool          `envconfig:"GHOST_ANONYMIZE" default:"false"`
 	ReadOnly       bool          `envconfig:"GHOST_READ_ONLY" default:"false"`
 	JournalKeyFile string        `envconfig:"GHOST_JOURNAL_KEY_FILE"`
 }
@@ -60,7 +61,7 @@ type config struct {
 // belong to builds for crash tests.
 var ours = []string{
 	"GHOST_APPROVERS", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
-	"GHOST_BRAIN", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_READ_ONLY",
+	"GHOST_BRAIN", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_READ_ONLY",
 	"GHOST_JOURNAL_KEY_FILE", "GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 

@@ -57,7 +57,7 @@ func TestEveryVariable(t *testing.T) {
 	environment(t, "SLACK_APP_TOKEN=a", "SLACK_BOT_TOKEN=b", "SLACK_API_URL=http://127.0.0.1/", "GHOST_APPROVERS= U0A , S0B,,W0C",
 		"GHOST_CHANNELS=C01,G02, D03", "GHOST_SELF_APPROVAL=false", "GHOST_TWO_PERSON=RISKY,tcpdump-flag", "GHOST_LEASE=3s",
 		"GHOST_APPROVAL_TTL=1h30m", "GHOST_BRAIN=playbook", "GHOST_STATE_DIR=/s", "GHOST_AUDIT_DIR=/a", "GHOST_COMMAND_TIMEOUT=90s",
-		"GHOST_MAX_TURNS=7", "GHOST_READ_ONLY=true", "GHOST_JOURNAL_KEY_FILE=/k")
+		"GHOST_MAX_TURNS=7", "GHOST_READ_ONLY=true", "GHOST_ANONYMIZE=true", "GHOST_JOURNAL_KEY_FILE=/k")
 	got, err := load()
 	if err != nil {
 		t.Fatal(err)
@@ -65,7 +65,7 @@ func TestEveryVariable(t *testing.T) {
 	want := config{AppToken: "a", BotToken: "b", SlackURL: "http://127.0.0.1/", Approvers: []string{"U0A", "S0B", "W0C"},
 		Channels: []string{"C01", "G02", "D03"}, TwoPerson: []string{"RISKY", "tcpdump-flag"}, Lease: 3 * time.Second,
 		ApprovalTTL: 90 * time.Minute, Brain: "playbook", StateDir: "/s", AuditDir: "/a", CommandTimeout: 90 * time.Second, MaxTurns: 7,
-		ReadOnly: true, JournalKeyFile: "/k"}
+		ReadOnly: true, Anonymize: true, JournalKeyFile: "/k"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}

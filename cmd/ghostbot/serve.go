@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -17,6 +19,7 @@ import (
 	"ghostbot/bot/slack"
 	"ghostbot/orchestrator"
 	"ghostbot/safeexec"
+	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
 	"ghostbot/store"
@@ -61,6 +64,7 @@ type program struct {
 	redactor *redact.Redactor
 	brain    agent.Brain
 	keys     []audit.Key
+	topology []byte // secret from which the cases' names for addresses are made; nil: nothing is hidden
 	desk     *bot.Desk
 	adopt    func(ctx context.Context, sid string) error
 	native   func(ctx context.Context, sid string) (bool, error)
@@ -89,6 +93,12 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
 	p.db, p.close = db, func() { db.Close() }
+	if cfg.Anonymize {
+		if p.topology, err = topologySecret(c.state()); err != nil {
+			p.close()
+			return nil, fail(exitUnavailable, "topology secret: %w", err)
+		}
+	}
 	p.adopt = db.Adopt
 	p.native = func(ctx context.Context, sid string) (bool, error) {
 		native, _, err := db.Native(ctx, sid)
@@ -194,10 +204,14 @@ func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Lo
 
 // investigator builds the gate, the captures and the agent of one case.
 func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
+	var hide *anonymize.Anonymizer
+	if p.topology != nil { // what the requester said is known to whoever reads the thread
+		hide = anonymize.New(anonymize.Key(p.topology, parts.SessionID), parts.Opened.Symptom)
+	}
 	shell, err := safeexec.New(safeexec.Options{
 		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Log.Journal(audit.Shell), Approver: parts.Approver,
 		Redactor: p.redactor, Dir: filepath.Join(p.workDir, parts.SessionID), ApprovalTTL: p.cfg.ApprovalTTL,
-		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester,
+		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester, Anonymizer: hide,
 	})
 	if err != nil {
 		return nil, err
@@ -207,6 +221,35 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
 		MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log,
 	})
+}
+
+// topologySecret reads the installation's secret for names of addresses, and
+// makes it first when there is none. It is linked into its place only when it is
+// whole, so that a crash leaves either none or all of it.
+func topologySecret(dir string) ([]byte, error) {
+	const size = 32
+	name := filepath.Join(dir, "anonymize.key")
+	if b, err := os.ReadFile(name); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		if err == nil && len(b) < size {
+			err = fmt.Errorf("%s: %d bytes, %d are needed", name, len(b), size)
+		}
+		return b, err
+	}
+	f, err := os.CreateTemp(dir, ".anonymize-*")
+	if err != nil {
+		return nil, err
+	}
+	defer os.Remove(f.Name())
+	defer f.Close()
+	b := make([]byte, size)
+	rand.Read(b)
+	if _, err := f.Write(b); err != nil {
+		return nil, err
+	}
+	if err := f.Sync(); err != nil {
+		return nil, err
+	}
+	return b, os.Link(f.Name(), name)
 }
 
 // checkEdit says why an edited command is not taken.
