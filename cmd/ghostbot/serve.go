@@ -249,7 +249,12 @@ func topologySecret(dir string) ([]byte, error) {
 	if err := f.Sync(); err != nil {
 		return nil, err
 	}
-	return b, os.Link(f.Name(), name)
+	if err := os.Link(f.Name(), name); errors.Is(err, fs.ErrExist) { // another process was first
+		return os.ReadFile(name)
+	} else if err != nil {
+		return nil, err
+	}
+	return b, nil
 }
 
 // checkEdit says why an edited command is not taken.
