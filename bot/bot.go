@@ -38,6 +38,7 @@ import (
 	"context"
 	"errors"
 
+	"ghostbot/bot/access"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
@@ -65,24 +66,19 @@ type (
 	Delayed = thread.Delayed
 )
 
-// Person is what a transport knows about a user. The zero value may nothing.
-type Person struct {
-	ID      string
-	Name    string
-	Active  bool // neither deactivated nor unknown
-	Human   bool // not a bot
-	Member  bool // full member of the workspace: no guest, no foreign organisation
-	Explain string
-}
+// Who may decide is the room access's; these are its names here.
+type (
+	// Access says who may decide. The zero value lets nobody.
+	Access = access.Rules
+	// Person is what a transport knows about a user. The zero value may nothing.
+	Person = access.Person
+)
 
 // Front is a transport. Its methods are safe for concurrent use. Text in
 // messages is untrusted: the front escapes it.
 type Front interface {
 	thread.Board
-	// Person looks a user up. An error refuses whatever the look-up was for.
-	Person(ctx context.Context, id, team string) (Person, error)
-	// Members returns the users of a group, at most 60 s old. An error refuses.
-	Members(ctx context.Context, group string) ([]string, error)
+	access.Directory
 }
 
 // Follower is a front that shows the entries of a case one by one as they come,

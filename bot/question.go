@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/access"
 	"ghostbot/store"
 )
 
@@ -135,7 +136,7 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string) (Reply
 			return Reply{}, err
 		}
 		if q.Answer != nil {
-			return refuse("Already answered by %s.", Mention(q.Answer.By)), nil
+			return refuse("Already answered by %s.", access.Mention(q.Answer.By)), nil
 		}
 		if why := d.mayAnswer(ctx, q.Question, by, team); why != "" {
 			return refuse("%s", why), nil

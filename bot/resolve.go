@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/bot/access"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
@@ -115,7 +116,7 @@ func (d *Desk) current(ctx context.Context, c Click, p *storedProposal, now time
 func decidedText(p *storedProposal) string {
 	t := "Already decided: " + p.State
 	if p.By != "" {
-		t += " by " + Mention(p.By)
+		t += " by " + access.Mention(p.By)
 	}
 	if !p.At.IsZero() {
 		t += " at " + p.At.UTC().Format("15:04:05 UTC")

@@ -1,4 +1,6 @@
-package bot
+// Package access says who may decide about commands. Every look-up that fails
+// refuses, and the zero value of every type lets nobody.
+package access
 
 import (
 	"context"
@@ -7,8 +9,26 @@ import (
 	"strings"
 )
 
-// Access says who may decide. The zero value lets nobody.
-type Access struct {
+// Person is what a transport knows about a user. The zero value may nothing.
+type Person struct {
+	ID      string
+	Name    string
+	Active  bool // neither deactivated nor unknown
+	Human   bool // not a bot
+	Member  bool // full member of the workspace: no guest, no foreign organisation
+	Explain string
+}
+
+// Directory knows people and groups.
+type Directory interface {
+	// Person looks a user up. An error refuses whatever the look-up was for.
+	Person(ctx context.Context, id, team string) (Person, error)
+	// Members returns the users of a group, at most 60 s old. An error refuses.
+	Members(ctx context.Context, group string) ([]string, error)
+}
+
+// Rules say who may decide. The zero value lets nobody.
+type Rules struct {
 	Approvers []string // user ids, and group ids that begin with S
 	Channels  []string // where cases may be opened; empty: everywhere the bot is
 	Self      bool     // the requester of a command may approve it
@@ -18,7 +38,7 @@ type Access struct {
 
 // Needed returns how many different people have to approve a command of class
 // and rule: 1 or 2.
-func (a Access) Needed(class, rule string) int {
+func (a Rules) Needed(class, rule string) int {
 	if slices.Contains(a.TwoPerson, class) || slices.Contains(a.TwoPerson, rule) {
 		return 2
 	}
@@ -28,7 +48,7 @@ func (a Access) Needed(class, rule string) int {
 // May reports whether user may decide about a command that requester asked for.
 // why is a sentence for the person who was refused. Every look-up that fails
 // refuses.
-func (a Access) May(ctx context.Context, f Front, user, team, requester string) (why string, ok bool) {
+func (a Rules) May(ctx context.Context, f Directory, user, team, requester string) (why string, ok bool) {
 	if len(a.Approvers) == 0 {
 		return "Nobody may approve here: no approvers are configured (GHOST_APPROVERS).", false
 	}
@@ -52,7 +72,7 @@ func (a Access) May(ctx context.Context, f Front, user, team, requester string) 
 	return "", true
 }
 
-func (a Access) listed(ctx context.Context, f Front, user string) (bool, error) {
+func (a Rules) listed(ctx context.Context, f Directory, user string) (bool, error) {
 	if slices.Contains(a.Approvers, user) {
 		return true, nil
 	}
@@ -72,7 +92,7 @@ func (a Access) listed(ctx context.Context, f Front, user string) (bool, error) 
 }
 
 // help names who can; fronts render ids as names.
-func (a Access) help() string {
+func (a Rules) help() string {
 	return "Approvers: " + strings.Join(Mentions(a.Approvers), ", ") + "."
 }
 
