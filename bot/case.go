@@ -17,7 +17,9 @@ import (
 )
 
 // endWait bounds how long the end of a case waits for the thread to show it; the
-// case stays open meanwhile, so that the next process goes on showing it.
+// case stays open meanwhile, so that the next process goes on showing it. When the
+// bot is not in the channel any more by then, the case is closed: its journals and
+// report are written, and the register has its head.
 const endWait = 10 * time.Minute
 
 // holder is one process's hold on one case.
@@ -29,6 +31,7 @@ type holder struct {
 	log   Log
 	lost  context.CancelCauseFunc // ends everything: the lease is gone
 	stop  context.CancelCauseFunc // ends the investigation: a person stopped it
+	deaf  atomic.Bool             // nothing more is taken from the inbox
 }
 
 func (h *holder) fence() uint64 { return h.lease.Load().Fence }
@@ -134,6 +137,9 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 		return true, err
 	}
 	_, _, err = j.Append(ctx, "opened", h.opened())
+	if err == nil && len(h.info.Similar) > 0 {
+		_, _, err = j.Append(ctx, show.KindOfNotice, show.Notice{Text: similarText(h.info.Similar)})
+	}
 	return false, err
 }
 
@@ -173,6 +179,7 @@ func (h *holder) opened() agent.Opened {
 type viewer interface {
 	Run(ctx context.Context)
 	Seen() <-chan uint64 // receives the last entry that people can see
+	Gone() bool          // the place is not there any more
 }
 
 func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
@@ -200,6 +207,9 @@ type following struct {
 // Seen implements viewer.
 func (f *following) Seen() <-chan uint64 { return f.seen.C() }
 
+// Gone implements viewer: a terminal is there or the process is not.
+func (f *following) Gone() bool { return false }
+
 // Run implements viewer.
 func (f *following) Run(ctx context.Context) {
 	err := f.f.Follow(ctx, f.h.sid, f.h.log, f.seen.Set)
@@ -218,6 +228,7 @@ func (h *holder) investigate(ctx, live context.Context, v viewer, resume bool) e
 			return err
 		}
 	}
+	h.deaf.Store(true) // the last entries are written: what comes now stays in the inbox
 	return h.close(live, v)
 }
 
@@ -236,7 +247,7 @@ func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 	inv, err := o.Build(Parts{
 		SessionID: h.sid, Opened: h.opened(), Log: h.log, Resume: resume,
 		Approver: &Approvals{db: o.DB, sid: h.sid, fence: h.fence, shell: h.log.Journal("shell"), access: o.Access, front: o.Front},
-		People:   &People{db: o.DB, sid: h.sid, fence: h.fence, log: h.log.Journal("case")},
+		People:   h.people(),
 		Feed:     func(_ context.Context, after uint64) ([]agent.Entry, error) { return h.log.Since(after) },
 		Save:     h.save,
 	})
@@ -293,6 +304,10 @@ func (h *holder) each(ctx context.Context, f func(storedProposal) error) error {
 	return nil
 }
 
+func (h *holder) people() *People {
+	return &People{db: h.d.o.DB, sid: h.sid, fence: h.fence, feed: h.log, log: h.log.Journal("case")}
+}
+
 // save stores the session file under the case's fence.
 func (h *holder) save(ctx context.Context, c agent.Case) error {
 	data, err := h.d.o.Session(c)
@@ -310,12 +325,16 @@ func (h *holder) close(ctx context.Context, v viewer) error {
 		return err
 	}
 	last := entries[len(entries)-1]
-	t := time.NewTimer(endWait)
+	t := time.NewTimer(h.d.endWait)
 	defer t.Stop()
 	for shown := uint64(0); shown < last.N; {
 		select {
 		case shown = <-v.Seen():
 		case <-t.C:
+			if v.Gone() {
+				h.d.o.Log.Error("case is closed although nobody could be shown its end: the bot is not in its channel any more", "session_id", h.sid, "channel", h.info.Opening.Place.Channel)
+				return h.closed(ctx, entries, last)
+			}
 			return errors.New("the thread does not show the end of the case yet")
 		case <-ctx.Done():
 			return context.Cause(ctx)
@@ -365,6 +384,7 @@ func (h *holder) keep(ctx context.Context) {
 	next := confirmed.Add(onBeat(every))
 	for ctx.Err() == nil {
 		h.lookForStop(ctx)
+		h.hear(ctx)
 		t := time.NewTimer(time.Until(next))
 		select {
 		case <-ctx.Done():
@@ -390,6 +410,18 @@ func (h *holder) keep(ctx context.Context) {
 			return
 		}
 		next = time.Now().Add(every / 4)
+	}
+}
+
+// hear journals what people wrote while the case waits or a command runs, so that
+// they see that it was heard; the brain reads it at its next turn. What fails here
+// is read again then.
+func (h *holder) hear(ctx context.Context) {
+	if h.deaf.Load() {
+		return
+	}
+	if _, err := h.people().Drain(ctx); err != nil && ctx.Err() == nil {
+		h.d.o.Log.Warn("inbox is not read", "session_id", h.sid, "err", err)
 	}
 }
 

@@ -55,6 +55,7 @@ type Options struct {
 	Body      func(sid string) ([]byte, error)                           // the report file
 	Check     func(command string) (problem string)                      // of an edited command
 	Redact    func(string) string
+	Alike     func(symptom, other string) bool // nil: no two cases are about the same
 	Session   func(agent.Case) ([]byte, error) // the session file
 	Log       *slog.Logger
 	Now       func() time.Time // nil: time.Now; names cases
@@ -67,7 +68,8 @@ type Desk struct {
 	running map[string]bool
 	retry   map[string]time.Time // not before
 	rests   map[string]bool      // cases whose people were told that they rest
-	fails   map[string]int       // times in a row that a case ended with an error
+	endWait time.Duration
+	fails   map[string]int // times in a row that a case ended with an error
 	wg      sync.WaitGroup
 	ctx     context.Context // of Run; nil before
 	wake    chan struct{}
@@ -90,7 +92,7 @@ func New(o Options) (*Desk, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{o: o, running: map[string]bool{}, retry: map[string]time.Time{}, rests: map[string]bool{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}, nil
+	return &Desk{o: o, endWait: endWait, running: map[string]bool{}, retry: map[string]time.Time{}, rests: map[string]bool{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}, nil
 }
 
 // Opening is a request to investigate.
@@ -111,7 +113,8 @@ type CaseInfo struct {
 	Verdict   string    `json:"verdict,omitempty"`
 	Summary   string    `json:"summary,omitempty"`
 	ClosedAt  time.Time `json:"closed_at"`
-	Next      string    `json:"next,omitempty"` // the fresh case that people wanted instead
+	Similar   []string  `json:"similar,omitempty"` // open cases about the same when it was opened
+	Next      string    `json:"next,omitempty"`    // the fresh case that people wanted instead
 }
 
 // symptomMax is the longest symptom that is kept, in bytes.
@@ -134,15 +137,21 @@ func (d *Desk) Open(ctx context.Context, o Opening) (sid string, err error) {
 	o.Symptom = d.o.Redact(o.Symptom)
 	open := store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(o.Delivery)}
 	now := d.o.Now().UTC()
+	similar, err := d.similar(ctx, o)
+	if err != nil {
+		return "", fmt.Errorf("open case: %w", err)
+	}
 	base := "ghost_" + now.Format("20060102_150405")
 	for i := 1; ; i++ {
 		sid = base
 		if i > 1 {
 			sid = fmt.Sprintf("%s-%d", base, i)
 		}
-		err := d.create(ctx, open, CaseInfo{SessionID: sid, Opening: o, CreatedAt: now})
+		c := CaseInfo{SessionID: sid, Opening: o, CreatedAt: now, Similar: similar}
+		err := d.create(ctx, open, c)
 		if err == nil {
 			d.start(sid)
+			d.point(ctx, c)
 			return sid, nil
 		}
 		if !conflict(err) {

@@ -19,10 +19,11 @@ const instructionMax = 4000
 // inboxItem is a value at inbox/{id}: something that people did and the holder
 // of the case has not journaled yet.
 type inboxItem struct {
-	Kind        string             `json:"kind"` // instruction, refusal
+	Kind        string             `json:"kind"` // instruction, refusal, notice
 	At          time.Time          `json:"at"`
 	Instruction *agent.Instruction `json:"instruction,omitempty"`
 	Refusal     *show.Refusal      `json:"refusal,omitempty"`
+	Notice      *show.Notice       `json:"notice,omitempty"`
 }
 
 // Words are what a person wrote in the thread of a case.
@@ -84,6 +85,7 @@ type People struct {
 	db    store.DB
 	sid   string
 	fence func() uint64
+	feed  Feed
 	log   Journal // case journal
 }
 
@@ -104,7 +106,14 @@ func (p *People) Drain(ctx context.Context) ([]agent.Instruction, error) {
 		if it.Kind == show.KindOfRefusal {
 			body = it.Refusal
 		}
-		if _, _, err := p.log.AppendVia(ctx, it.Kind, body, p.taking(v)); err != nil {
+		if it.Kind == show.KindOfNotice {
+			body = it.Notice
+		}
+		_, _, err := p.log.AppendVia(ctx, it.Kind, body, p.taking(v))
+		if conflict(err) {
+			continue // the case's other reader took it
+		}
+		if err != nil {
 			return out, err
 		}
 		if it.Kind == "instruction" {
@@ -123,14 +132,32 @@ func (p *People) taking(v store.Value) func(context.Context, store.Line) error {
 	}
 }
 
-// instructed reports whether an instruction waits in the inbox.
-func (p *People) instructed(ctx context.Context) (bool, error) {
+// instructed reports whether an instruction came after the question with this id:
+// in the inbox, or in the journal already.
+func (p *People) instructed(ctx context.Context, question string) (bool, error) {
 	items, err := p.db.List(ctx, p.sid, "inbox/")
+	if err != nil {
+		return false, err
+	}
 	for _, v := range items {
 		var it inboxItem
-		if json.Unmarshal(v.Data, &it) == nil && it.Kind == "instruction" {
-			return true, err
+		if json.Unmarshal(v.Data, &it) == nil && it.Kind == agent.KindInstruction {
+			return true, nil
 		}
 	}
-	return false, err
+	entries, err := p.feed.Since(0)
+	if err != nil {
+		return false, err
+	}
+	asked := false
+	for _, e := range entries {
+		var q agent.Question
+		switch {
+		case e.Kind == agent.KindQuestion && json.Unmarshal(e.Body, &q) == nil && q.ID == question:
+			asked = true
+		case asked && e.Kind == agent.KindInstruction:
+			return true, nil
+		}
+	}
+	return false, nil
 }

@@ -64,8 +64,7 @@ func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 	}
 	past := kinds[show.KindOfIntegrity]
 	text := "The stored files of this case are not as they were left: " + strings.Join(why, "; ") + ". The journals verify, and nothing runs until somebody chooses."
-	people := &People{db: h.d.o.DB, sid: h.sid, fence: h.fence, log: h.log.Journal("case")}
-	a, err := people.Ask(ctx, agent.Question{ID: fmt.Sprintf("tampered-%d", past+1), Kind: AskTampered, Text: text, Options: choices, Who: h.deciders()})
+	a, err := h.people().Ask(ctx, agent.Question{ID: fmt.Sprintf("tampered-%d", past+1), Kind: AskTampered, Text: text, Options: choices, Who: h.deciders()})
 	if err != nil {
 		return err
 	}

@@ -100,7 +100,7 @@ func (p *People) look(ctx context.Context, q agent.Question) (storedQuestion, er
 	if !q.Expires.IsZero() && !now.Before(q.Expires) {
 		a = &agent.Answer{Key: "expired", At: now}
 	} else if q.Free {
-		if ok, err := p.instructed(ctx); err != nil {
+		if ok, err := p.instructed(ctx, q.ID); err != nil {
 			return got, err
 		} else if ok {
 			a = &agent.Answer{Key: "instruction", At: now}
@@ -138,6 +138,9 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string) (Reply
 		if q.Answer != nil {
 			return refuse("Already answered by %s.", access.Mention(q.Answer.By)), nil
 		}
+		if why, err := d.over(ctx, sid); err != nil || why != "" {
+			return refuse("%s", why), err
+		}
 		if why := d.mayAnswer(ctx, q.Question, by, team); why != "" {
 			return refuse("%s", why), nil
 		}
@@ -171,6 +174,28 @@ func (d *Desk) nudge(sid string) {
 	case d.wake <- struct{}{}:
 	default:
 	}
+}
+
+// over says that a case is closed or ends just now, so that nothing about it can be
+// answered; "" when it goes on.
+func (d *Desk) over(ctx context.Context, sid string) (string, error) {
+	c, err := d.Case(ctx, sid)
+	switch {
+	case errors.Is(err, ErrNoCase):
+		return "This belongs to no case that is known here.", nil
+	case err != nil:
+		return "", err
+	case c.Closed:
+		return "This case is closed; nothing about it can be answered any more.", nil
+	}
+	_, err = d.o.DB.Get(ctx, stopKey(sid))
+	switch {
+	case err == nil:
+		return "This case is being stopped; nothing more runs in it.", nil
+	case !errors.Is(err, store.ErrNotFound):
+		return "", err
+	}
+	return "", nil
 }
 
 // mayAnswer says why a person may not answer; "" lets them. "anyone" means every

@@ -73,6 +73,9 @@ func (d *Desk) resolve(ctx context.Context, c Click, p *storedProposal) (Reply, 
 	if r, ok := d.current(ctx, c, p, now); !ok {
 		return r, nil
 	}
+	if why, err := d.over(ctx, c.SessionID); err != nil || why != "" {
+		return refuse("%s", why), err
+	}
 	if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, p.Proposal.Requester); !ok && !(c.Action != safeexec.Approve && d.mayOnlyStop(ctx, c, p)) {
 		return refuse("%s", why), nil
 	}

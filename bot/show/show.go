@@ -194,9 +194,19 @@ func (s *Fold) line(e agent.Entry) {
 	case "instruction":
 		var i agent.Instruction
 		if json.Unmarshal(e.Body, &i) == nil {
-			s.log(e, LogView{What: "heard", By: i.By, Body: i.Text})
+			s.log(e, LogView{What: "heard", By: i.By, Body: i.Text + s.later()})
 		}
 	}
+}
+
+// later tells whoever writes while a command waits when their words are read.
+func (s *Fold) later() string {
+	for _, c := range s.cards {
+		if c.State == "PENDING" {
+			return " (read once the command that waits is decided; it stays open)"
+		}
+	}
+	return ""
 }
 
 func (s *Fold) add(m Message) *Message {

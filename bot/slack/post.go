@@ -25,17 +25,23 @@ var permanentCodes = []string{
 	"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_archived",
 }
 
+// goneCodes say that the bot cannot write in a channel any more: it was removed, or
+// the channel was deleted. Somebody may invite it again.
+var goneCodes = []string{"channel_not_found", "not_in_channel", "restricted_action", "account_inactive"}
+
 // apiError is an error of the Web API with what a caller may do about it.
 type apiError struct {
 	err   error
 	after time.Duration
 	final bool
+	gone  bool
 }
 
 func (e *apiError) Error() string             { return e.err.Error() }
 func (e *apiError) Unwrap() error             { return e.err }
 func (e *apiError) RetryAfter() time.Duration { return e.after }
 func (e *apiError) Permanent() bool           { return e.final }
+func (e *apiError) Gone() bool                { return e.gone }
 
 func classify(err error) error {
 	if err == nil {
@@ -50,6 +56,7 @@ func classify(err error) error {
 		out.after = time.Second
 	default:
 		out.final = slices.Contains(permanentCodes, code0(err))
+		out.gone = slices.Contains(goneCodes, code0(err))
 	}
 	return out
 }

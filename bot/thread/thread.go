@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync/atomic"
 	"time"
 
 	"ghostbot/agent"
@@ -103,6 +104,9 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	}, nil
 }
 
+// Gone reports whether the place was not there at the last attempt to show something.
+func (p *Projector) Gone() bool { return p.gone.Load() }
+
 // Seen tells, after each complete pass, how far people can see.
 func (p *Projector) Seen() <-chan uint64 { return p.seen.C() }
 
@@ -146,6 +150,10 @@ func Load(ctx context.Context, db store.DB, sid string) (Map, error) {
 // Permanent marks an error of a front that trying again cannot mend.
 type Permanent interface{ Permanent() bool }
 
+// Unreachable marks an error of a front that says that the place is not there for
+// it, or not any more.
+type Unreachable interface{ Gone() bool }
+
 // Delayed marks an error of a front that says when to try again.
 type Delayed interface{ RetryAfter() time.Duration }
 
@@ -155,6 +163,7 @@ type Projector struct {
 	front  Board
 	log    Feed
 	slog   *slog.Logger
+	gone   atomic.Bool
 	sid    string
 	fence  func() uint64
 	rules  show.Rules
@@ -173,6 +182,8 @@ func (p *Projector) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := p.log.Changed()
 		next, err := p.pass(ctx)
+		var gone Unreachable
+		p.gone.Store(err != nil && errors.As(err, &gone) && gone.Gone())
 		switch {
 		case ctx.Err() != nil:
 			return

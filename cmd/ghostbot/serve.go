@@ -145,6 +145,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		Body:     func(sid string) ([]byte, error) { return os.ReadFile(reportPath(p.auditDir, sid)) },
 		Check:    p.checkEdit,
 		Redact:   p.scrub,
+		Alike:    aboutTheSame,
 		Session:  agent.SessionFile,
 		Log:      p.log,
 	}

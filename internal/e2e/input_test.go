@@ -215,18 +215,114 @@ func TestTamperedJournal(t *testing.T) {
 		t.Errorf("audit verify of a changed journal: exit %d, %s", code, out)
 	}
 	l.run()
-	l.until(20*time.Second, "people are told", func() bool {
+	asked := l.find(20*time.Second, "incidents", "checkout", "The journals of this case do not verify")
+	l.click("incidents", l.approver(0), card.TS, "Approve")
+	if o := l.click("incidents", l.other(), asked.TS, "Fresh case"); o.OK && o.private() == "" {
+		t.Errorf("somebody who may not decide chose: %+v", o)
+	}
+	l.click("incidents", l.approver(0), asked.TS, "Fresh case")
+	fresh := ""
+	l.until(20*time.Second, "a fresh case is opened", func() bool {
+		for _, m := range l.messages("incidents") {
+			if m.Thread == "" && m.TS > asked.TS && strings.Contains(m.Text, "Investigating: checkout") {
+				fresh = m.TS
+			}
+		}
+		return fresh != ""
+	})
+	if after := len(l.journal(sid)); after > before {
+		t.Errorf("%d entries were added to a journal that does not verify", after-before)
+	}
+	l.closed(sid)
+}
+
+// TestTamperedSession: a case whose session file was changed asks, with buttons, and
+// goes on when an approver says so.
+func TestTamperedSession(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	sid := l.sid("incidents", "checkout")
+	l.stop()
+	path := filepath.Join(l.state, "cases", sid, "ghost_session.json")
+	b, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(path, []byte(strings.Replace(string(b), "502", "200", 1)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	l.run()
+	asked := l.find(20*time.Second, "incidents", "checkout", "The stored files of this case are not as they were left")
+	l.click("incidents", l.approver(0), asked.TS, "Continue anyway")
+	l.until(20*time.Second, "the choice is shown", func() bool {
 		for _, m := range l.thread("incidents", "checkout") {
-			if strings.Contains(m.Text, "rests") {
+			if strings.Contains(m.Text, "continues although its files were changed") {
 				return true
 			}
 		}
 		return false
 	})
-	l.click("incidents", l.approver(0), card.TS, "Approve")
-	time.Sleep(2 * time.Second)
-	if after := len(l.journal(sid)); after > before {
-		t.Errorf("%d entries were added to a journal that does not verify", after-before)
+	l.command("incidents", l.approver(0), "/ghost stop "+sid)
+	l.report("incidents", "checkout")
+	l.closed(sid)
+	l.checkCase("incidents", "checkout", sid)
+	if report, err := os.ReadFile(filepath.Join(l.state, "audit", "ghost_rca_"+sid+".md")); err != nil || !strings.Contains(string(report), "were not as they had been left") {
+		t.Errorf("the report does not say that files were changed (%v)", err)
+	}
+}
+
+// TestSecondCaseOnTheSameSymptom: both go on, and each thread names the other case.
+func TestSecondCaseOnTheSameSymptom(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout gets", "Approval needed: ")
+	first := l.sid("incidents", "checkout gets")
+	l.command("incidents", l.other(), "/ghost investigate anybody else sees errors on http://"+addr+"/?")
+	l.find(caseLimit, "incidents", "anybody else", "Approval needed: ")
+	second := l.sid("incidents", "anybody else")
+	for what, other := range map[string]string{"checkout gets": second, "anybody else": first} {
+		l.until(20*time.Second, "the thread names "+other, func() bool {
+			for _, m := range l.thread("incidents", what) {
+				if strings.Contains(m.Text, other) && strings.Contains(m.Text, "looks at the same") {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	l.deny("incidents", l.approver(0), card.TS) // decides in the first only
+	l.command("incidents", l.approver(0), "/ghost stop "+second)
+	l.closed(second)
+	l.checkCase("incidents", "anybody else", second)
+	l.command("incidents", l.approver(0), "/ghost stop "+first)
+	l.closed(first)
+	l.checkCase("incidents", "checkout gets", first)
+}
+
+// TestWordsAreHeardWhileACardWaits: whoever writes sees at once that it was heard;
+// the card stays.
+func TestWordsAreHeardWhileACardWaits(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	l.say("incidents", l.other(), card.Thread, "it began after the deploy at 10:40")
+	l.until(5*time.Second, "the words are heard", func() bool {
+		for _, m := range l.thread("incidents", "checkout") {
+			if strings.Contains(m.Text, "it began after the deploy") && strings.Contains(m.Text, "stays open") {
+				return true
+			}
+		}
+		return false
+	})
+	if o := l.click("incidents", l.approver(0), card.TS, "Approve"); !o.OK || o.private() != "" {
+		t.Errorf("the card does not wait any more: %+v", o)
 	}
 }
 

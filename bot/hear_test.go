@@ -1,0 +1,161 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+	"ghostbot/safeexec"
+)
+
+// kinds of the case's entries, in order.
+func (of *office) kinds(sid string) []string {
+	of.t.Helper()
+	var out []string
+	for _, s := range of.board.texts() {
+		k, _, _ := strings.Cut(s, "=")
+		out = append(out, k)
+	}
+	return out
+}
+
+func TestWordsAreHeardWhileACaseWaits(t *testing.T) {
+	of, pr, _ := pending(t)
+	ctx := context.Background()
+	if err := of.desk.Instruct(ctx, Words{Delivery: "w1", SessionID: pr.SessionID, By: "U9", Text: "it began at 10:40"}); err != nil {
+		t.Fatal(err)
+	}
+	of.until("the words are heard", func() bool { return of.shows("heard it began at 10:40 (read once") })
+	if r, err := of.desk.Resolve(ctx, clickOn(pr, "U2", safeexec.Approve)); err != nil || !r.OK {
+		t.Errorf("the card: %+v, %v", r, err)
+	}
+}
+
+// Words that were heard before their question was looked at answer it all the same.
+func TestFreeQuestionIsAnsweredByWordsHeard(t *testing.T) {
+	answered := make(chan agent.Answer, 1)
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		a, err := p.People.Ask(ctx, agent.Question{ID: "continue-1", Kind: agent.AskContinue, Free: true, Who: "anyone", Text: "Which host?"})
+		if err == nil {
+			answered <- a
+		}
+		return err
+	})
+	of.run()
+	sid := of.open("d1")
+	of.until("the question is shown", func() bool { return of.shows("Which host?") })
+	if err := of.desk.Instruct(context.Background(), Words{Delivery: "w1", SessionID: sid, By: "U9", Text: "192.0.2.9"}); err != nil {
+		t.Fatal(err)
+	}
+	select {
+	case a := <-answered:
+		if a.Key != "instruction" {
+			t.Errorf("answer %+v", a)
+		}
+	case <-time.After(10 * time.Second):
+		t.Fatalf("the question waits; shown: %q", of.board.texts())
+	}
+	of.until("the words are shown", func() bool { return of.shows("192.0.2.9") })
+}
+
+func TestClosedCaseTakesNoAnswer(t *testing.T) {
+	q := agent.Question{ID: "q1", Kind: agent.AskExtend, Who: "anyone", Text: "More?", Options: []agent.Option{{Key: "report", Label: "Report"}}}
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		_, err := p.People.Ask(ctx, q)
+		if errors.Is(err, agent.ErrStopped) {
+			return nil
+		}
+		return err
+	})
+	of.run()
+	sid := of.open("d1")
+	of.until("the question is shown", func() bool { return of.shows("More?") })
+	ctx := context.Background()
+	if err := of.desk.Stop(ctx, sid, "U1"); err != nil {
+		t.Fatal(err)
+	}
+	if r, err := of.desk.Answer(ctx, sid, "q1", "report", "U9", ""); err != nil || r.OK || !strings.Contains(r.Text, "stopped") && !strings.Contains(r.Text, "closed") {
+		t.Errorf("an answer to a case that is stopped: %+v, %v", r, err)
+	}
+	of.until("the case is closed", func() bool { c, err := of.desk.Case(ctx, sid); return err == nil && c.Closed })
+	if r, err := of.desk.Answer(ctx, sid, "q1", "report", "U9", ""); err != nil || r.OK || !strings.Contains(r.Text, "closed") {
+		t.Errorf("an answer to a closed case: %+v, %v", r, err)
+	}
+	if why, err := of.desk.over(ctx, "ghost_20000101_000000"); err != nil || why == "" {
+		t.Errorf("an unknown case goes on: %q, %v", why, err)
+	}
+}
+
+// A second case on the same symptom is opened; each names the other.
+func TestSimilarCasesNameEachOther(t *testing.T) {
+	of := newOffice(t, nil, func(o *Options) { o.Alike = strings.EqualFold })
+	of.run()
+	first := of.open("d1")
+	of.until("the first is shown", func() bool { return slices.Contains(of.kinds(first), "root") })
+	second := of.open("d2")
+	if first == second {
+		t.Fatal("two deliveries are one case")
+	}
+	of.until("the new case names the old one", func() bool { return of.shows("looks at the same: " + first) })
+	of.until("the old case names the new one", func() bool { return of.shows("looks at the same: " + second) })
+	c, err := of.desk.Case(context.Background(), second)
+	if err != nil || !slices.Equal(c.Similar, []string{first}) {
+		t.Errorf("Similar = %v, %v", c.Similar, err)
+	}
+	if again := of.open("d2"); again != second {
+		t.Errorf("the same delivery again opened %s", again)
+	}
+	other, err := of.desk.Open(context.Background(), Opening{Delivery: "d3", Symptom: "checkout gets 502", Requester: "U1", Place: Place{Transport: "slack", Channel: "C2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c, err := of.desk.Case(context.Background(), other); err != nil || len(c.Similar) > 0 {
+		t.Errorf("a case of another channel is similar to %v, %v", c.Similar, err)
+	}
+}
+
+// gone is what a front says of a channel that the bot was removed from.
+type gone struct{ error }
+
+func (gone) Gone() bool { return true }
+
+// A case whose channel is gone is closed, a while after its end; one whose channel
+// only does not answer stays open.
+func TestEndOfACaseWithoutAChannel(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		down  error
+		close bool
+	}{{"removed", gone{errors.New("not_in_channel")}, true}, {"away", errors.New("timeout"), false}} {
+		t.Run(tt.name, func(t *testing.T) {
+			of := newOffice(t, func(context.Context, Parts) error { return nil })
+			of.desk.endWait = 300 * time.Millisecond
+			of.board.down = tt.down
+			of.run()
+			sid := of.open("d1")
+			if tt.close {
+				of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+				return
+			}
+			time.Sleep(time.Second)
+			if c, err := of.desk.Case(context.Background(), sid); err != nil || c.Closed {
+				t.Errorf("case %+v, %v", c, err)
+			}
+		})
+	}
+}
+
+func TestLaterOnlyWhileACardWaits(t *testing.T) {
+	f := show.New("s", show.Rules{})
+	f.Apply(agent.Entry{N: 1, Journal: "case", Kind: agent.KindOpened, Body: []byte(`{"symptom":"x"}`)})
+	f.Apply(agent.Entry{N: 2, Journal: "case", Kind: agent.KindInstruction, Body: []byte(`{"by":"U1","text":"hint"}`)})
+	ms := f.Messages()
+	if got := ms[len(ms)-1].Text; strings.Contains(got, "stays open") {
+		t.Errorf("shown: %q", got)
+	}
+}
