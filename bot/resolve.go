@@ -221,10 +221,10 @@ func (d *Desk) lateReason(ctx context.Context, c Click, p storedProposal) (Reply
 // refusal that cannot be stored is still a refusal.
 func (d *Desk) noteRefusal(ctx context.Context, c Click, p storedProposal, why string) {
 	body, err := json.Marshal(inboxItem{Kind: show.KindOfRefusal, At: time.Now().UTC(),
-		Refusal: &show.Refusal{By: c.By, What: actionName(c.Action), Why: plain(why), AuditID: p.Proposal.AuditID}})
+		Refusal: &show.Refusal{By: c.By, What: actionName(c.Action), Text: d.o.Redact(c.Text), Why: plain(why), AuditID: p.Proposal.AuditID}})
 	if err == nil {
 		// The same refusal again is the same entry: pressing fast fills no journal.
-		err = d.deliver(ctx, c.SessionID, strings.Join([]string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), plain(why)}, " "), body)
+		err = d.deliver(ctx, c.SessionID, strings.Join([]string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), plain(why), c.Text}, " "), body)
 	}
 	if err != nil {
 		d.o.Log.Warn("refusal is not journaled", "session_id", c.SessionID, "by", c.By, "err", err)

@@ -4,12 +4,16 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/audit"
+	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
@@ -327,16 +331,51 @@ func TestStopCancelsThePendingProposal(t *testing.T) {
 	}
 }
 
+// refusals are the refusal entries of a case.
+func (of *office) refusals(sid string) (out []show.Refusal) {
+	of.t.Helper()
+	entries, err := audit.Read(filepath.Join(of.dir, "audit"), sid)
+	if err != nil {
+		of.t.Fatal(err)
+	}
+	for _, e := range entries {
+		var r show.Refusal
+		if e.Kind == show.KindOfRefusal && json.Unmarshal(e.Body, &r) == nil {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// Refused clicks and edits are journaled, each different one once, with what was
+// typed, redacted.
 func TestRefusalsReachTheJournal(t *testing.T) {
 	of, pr, _ := pending(t)
-	of.resolve(clickOn(pr, "U9", safeexec.Approve))
-	items, err := of.db.List(context.Background(), pr.SessionID, "inbox/")
-	if err != nil || len(items) != 1 {
-		t.Fatalf("inbox = %d items, %v", len(items), err)
+	edit := func(text string) {
+		c := clickOn(pr, "U1", safeexec.Modify)
+		c.Text = text
+		of.resolve(c)
 	}
-	var it inboxItem
-	if err := json.Unmarshal(items[0].Data, &it); err != nil || it.Refusal == nil || it.Refusal.By != "U9" || it.Refusal.AuditID != pr.AuditID {
-		t.Errorf("item = %s, %v", items[0].Data, err)
+	of.resolve(clickOn(pr, "U9", safeexec.Approve))
+	of.resolve(clickOn(pr, "U9", safeexec.Approve))
+	edit("rm -rf / hunter2")
+	edit("rm -rf /home")
+	edit("rm -rf /home")
+	want := []show.Refusal{
+		{By: "U9", What: "approve", AuditID: pr.AuditID},
+		{By: "U1", What: "modify", Text: "rm -rf / [masked]", AuditID: pr.AuditID},
+		{By: "U1", What: "modify", Text: "rm -rf /home", AuditID: pr.AuditID},
+	}
+	of.until("three refusals are journaled", func() bool { return len(of.refusals(pr.SessionID)) >= 3 })
+	got := of.refusals(pr.SessionID)
+	for i := range got {
+		if got[i].Why == "" {
+			t.Errorf("refusal without a reason: %+v", got[i])
+		}
+		got[i].Why = ""
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("refusals %+v, want %+v", got, want)
 	}
 }
 

@@ -46,6 +46,7 @@ type Takeover struct {
 type Refusal struct {
 	By      string `json:"by"`
 	What    string `json:"what"`
+	Text    string `json:"text,omitempty"` // of an edit: the command that was not taken
 	Why     string `json:"why"`
 	AuditID string `json:"audit_id,omitempty"`
 }

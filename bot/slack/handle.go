@@ -510,10 +510,27 @@ func (f *Front) finish(ctx context.Context, j job, block string, do func() (bot.
 		f.log.Error("window is not taken", "err", err)
 		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: "This could not be stored. Send it again in a moment."}))
 	case !r.OK:
-		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: cut(oneLine(r.Text), 300)}))
+		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: cut(oneLine(f.named(ctx, r.Text)), 300)}))
 	default:
 		f.ack(ctx, j, nil)
 	}
+}
+
+// named is text with names in place of ids: a window's errors are plain text, in
+// which Slack shows no mention.
+func (f *Front) named(ctx context.Context, text string) string {
+	nctx, done := context.WithTimeout(ctx, ackWithin/2)
+	defer done()
+	return marked(text, clean, func(id string) string {
+		switch p, err := f.Person(nctx, id, ""); {
+		case strings.HasPrefix(id, "S"):
+			return "the members of a user group"
+		case err != nil || p.Name == "":
+			return "somebody"
+		default:
+			return "@" + p.Name
+		}
+	})
 }
 
 func inputValue(cb slackgo.InteractionCallback, block, action string) string {

@@ -16,6 +16,7 @@ import (
 	"github.com/slack-go/slack/slackevents"
 
 	"ghostbot/bot"
+	"ghostbot/bot/access"
 )
 
 // token assembles something of a token's form.
@@ -244,5 +245,19 @@ func TestReasonText(t *testing.T) {
 		if got := reasonText(set(tt[0], tt[1])); got != tt[2] {
 			t.Errorf("reasonText(%q, %q) = %q, want %q", tt[0], tt[1], got, tt[2])
 		}
+	}
+}
+
+// Errors in windows are plain text: people are named, never numbered.
+func TestNamesInPlainText(t *testing.T) {
+	f := server(t, func(path string) (int, http.Header, string) {
+		if strings.HasSuffix(path, "users.info") {
+			return 200, nil, `{"ok":true,"user":{"id":"U1","team_id":"T1","name":"alex","profile":{"display_name":"Alex"}}}`
+		}
+		return 200, nil, `{"ok":false,"error":"not_found"}`
+	})
+	got := f.named(context.Background(), "Approvers: "+access.Mention("U1")+", "+access.Mention("S1")+". \x1b[1m")
+	if got != "Approvers: @alex, the members of a user group. [1m" {
+		t.Errorf("named = %q", got)
 	}
 }

@@ -18,8 +18,12 @@ func escape(s string) string {
 	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'").Replace(clean(s))
 }
 
-// mrkdwn escapes text and turns the marks of bot.Mention into Slack mentions.
-func mrkdwn(s string) string {
+// mrkdwn escapes text and turns the marks of access.Mention into Slack mentions.
+func mrkdwn(s string) string { return marked(s, escape, mention) }
+
+// marked applies text to what stands outside of the marks of access.Mention, and id
+// to what stands in them.
+func marked(s string, text, id func(string) string) string {
 	var b strings.Builder
 	for {
 		i := strings.IndexByte(s, '\x02')
@@ -30,11 +34,11 @@ func mrkdwn(s string) string {
 		if j < 0 {
 			break
 		}
-		b.WriteString(escape(s[:i]))
-		b.WriteString(mention(s[i+1 : i+j]))
+		b.WriteString(text(s[:i]))
+		b.WriteString(id(s[i+1 : i+j]))
 		s = s[i+j+1:]
 	}
-	b.WriteString(escape(s))
+	b.WriteString(text(s))
 	return b.String()
 }
 
