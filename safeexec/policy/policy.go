@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"sync"
 
 	"ghostbot/safeexec/policy/azure"
 	"ghostbot/safeexec/policy/danger"
@@ -85,7 +86,7 @@ type Options struct {
 type Policy struct {
 	version string
 	table   *tools.Table
-	az      *azure.Policy
+	az      func() *azure.Policy // read at the first az command: most programs that start never see one
 }
 
 // rules counts changes of the rules that stand in Go, not in tables; raise it
@@ -99,7 +100,10 @@ func New(o Options) *Policy {
 	// A broken table gives an empty one, which denies; the tests of the rooms
 	// show the error.
 	p.table, _ = tools.Load(tools.Config{CaptureDirs: o.CaptureDirs, Self: o.Self})
-	p.az, _ = azure.Load()
+	p.az = sync.OnceValue(func() *azure.Policy {
+		az, _ := azure.Load()
+		return az
+	})
 	p.version = digest(o)
 	return p
 }
@@ -152,7 +156,7 @@ func (p *Policy) Classify(text string) (v Verdict) {
 // judge decides about a plain argument list.
 func (p *Policy) judge(v Verdict) Verdict {
 	if v.Argv[0] == "az" {
-		if problem := p.az.Check(v.Argv); problem != nil {
+		if problem := p.az().Check(v.Argv); problem != nil {
 			return v.explain(2, problem.Rule, problem.Reason)
 		}
 	} else if problem := p.table.Check(v.Argv); problem != nil {
@@ -193,13 +197,13 @@ type AzGroup = azure.Group
 // DescribeAz returns the command tree of az by first word, and the reads that
 // are held back with the reason, for a reference page.
 func (p *Policy) DescribeAz() (groups []AzGroup, held []string) {
-	return p.az.Groups(), p.az.Held()
+	return p.az().Groups(), p.az().Held()
 }
 
 // Describe returns what is SAFE, program by program, for a reference page. The
 // last entry is az, whose policy is the command tree of azure-cli.
 func (p *Policy) Describe() []ToolDoc {
-	reads, all := p.az.Count()
+	reads, all := p.az().Count()
 	return append(p.table.Describe(), ToolDoc{
 		Name: "az",
 		Safe: fmt.Sprintf("%d of %d known commands, those that only read, with options that select or shape", reads, all),

@@ -37,7 +37,7 @@ func BenchmarkClassifyMegabyte(b *testing.B) {
 	for name, unit := range map[string]string{
 		"one-word": "a", "words": "ping ", "quotes": "'", "parens": "(", "pipes": "a|", "dollars": "$(", "sudo": "sudo ",
 		"lines": "reboo\n", "ssh": "ssh h ", "find": "find -exec ", "watch": "watch watch ", "redirects": ">x ", "docker": "docker run x ",
-		"utf8": "\u00e9", "invalid": "\xff", "rm": "rm -r ", "curl": "curl ",
+		"utf8": "\u00e9", "invalid": "\xff", "rm": "rm -r ", "curl": "curl ", "mounts": "docker run -v /:/h a ", "embeds": "tar -I x ", "git": "git -c a=!",
 	} {
 		text := strings.Repeat(unit, 1<<20/len(unit))
 		b.Run(name, func(b *testing.B) {

@@ -2,6 +2,7 @@ package redact
 
 import (
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -62,8 +63,9 @@ func FuzzPlanted(f *testing.F) {
 			return
 		}
 		m := maker{rand.New(rand.NewPCG(seed, 1))}
-		fam := templates[int(pick)%len(templates)]
-		text, secrets := m.fill(strings.TrimPrefix(fam.texts[int(pick)/len(templates)%len(fam.texts)], "~"))
+		all := slices.Concat(templates, secondTemplates)
+		fam := all[int(pick)%len(all)]
+		text, secrets := m.fill(strings.TrimPrefix(fam.texts[int(pick)/len(all)%len(fam.texts)], "~"))
 		text = hide(m, text, int(hiding%6))
 		if fam.family == "cut" { // these end where the text ends
 			after = ""

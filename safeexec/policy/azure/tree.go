@@ -41,7 +41,7 @@ type command struct {
 // parseTree reads commands.txt: one line a group, "group words: verb=EFFECT",
 // with "!--option" for each option that escalates.
 func parseTree(text string) (map[string]command, error) {
-	tree := map[string]command{}
+	tree := make(map[string]command, strings.Count(text, "="))
 	for i, line := range strings.Split(text, "\n") {
 		if line == "" || line[0] == '#' {
 			continue

@@ -244,9 +244,15 @@ var embeds = map[string][]string{
 	"ssh": {"ProxyCommand=", "ProxyCommand ", "LocalCommand=", "LocalCommand "}, "scp": {"ProxyCommand=", "-S"}, "sftp": {"ProxyCommand=", "-S"},
 }
 
+// maxEmbedding bounds the arguments that are looked at for a command inside.
+const maxEmbedding = 256
+
 // embedded searches what a program takes a command out of.
 func (s *search) embedded(argv, marks []string) {
-	for i, a := range argv[1:] {
+	for i, a := range argv[1:min(len(argv), maxEmbedding)] {
+		if s.found != "" {
+			return
+		}
 		for _, m := range marks {
 			if m[0] == '-' && a == m && i+2 < len(argv) {
 				s.text(argv[i+2])
@@ -377,10 +383,16 @@ func (s *search) container(argv []string) {
 	}
 }
 
+// maxMounting is how deep in wrappers mounts are followed.
+const maxMounting = 4
+
 // mounted looks once more at a container's command when a system directory of
 // the machine stands inside the container: it works on that one.
 func (s *search) mounted(options, command []string) {
-	for i, o := range options {
+	if s.depth > maxMounting {
+		return // each level would double the work
+	}
+	for i, o := range options[:min(len(options), maxEmbedding)] {
 		_, v, joined := strings.Cut(o, "=")
 		switch {
 		case o == "-v" || o == "--volume":
