@@ -62,6 +62,8 @@ var arrows = map[string][]string{
 	"ghostbot/forensics/picture":         {"ghostbot/forensics/trace"},
 	"ghostbot/forensics/compare":         {"ghostbot/forensics/trace", "ghostbot/forensics/compare/..."},
 	"ghostbot/forensics/compare/*":       {},
+	"ghostbot/forensics/report":          {"ghostbot/forensics/compare", "ghostbot/forensics/compare/...", "ghostbot/forensics/report/advice"},
+	"ghostbot/forensics/report/advice":   {},
 
 	"ghostbot/internal/sim/slack":   {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/internal/sim/slack/*": {"ghostbot/internal/sim/slack/..."},

@@ -315,10 +315,7 @@ const maxSummary = 50
 
 // Executive writes the executive summary: at most 50 lines.
 func (d *Document) Executive() string {
-	lines := []string{"# Executive summary: " + escape(d.Summary.File), "", d.subject(), "", "## Verdict", ""}
-	for _, s := range d.sentences() {
-		lines = append(lines, s)
-	}
+	lines := append([]string{"# Executive summary: " + escape(d.Summary.File), "", d.subject(), "", "## Verdict", ""}, d.sentences()...)
 	if loud := d.loud(); len(loud) > 0 {
 		lines = append(lines, "", "## Findings", "")
 		for _, f := range loud[:min(len(loud), 8)] {
