@@ -65,6 +65,7 @@ var arrows = map[string][]string{
 	"ghostbot/forensics/report":          {"ghostbot/forensics/compare", "ghostbot/forensics/compare/...", "ghostbot/forensics/report/advice"},
 	"ghostbot/forensics/report/advice":   {},
 
+	"ghostbot/internal/sim/gemini":  {},
 	"ghostbot/internal/sim/slack":   {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/internal/sim/slack/*": {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/cmd/ghostlab":         {"ghostbot/internal/...", "ghostbot/cmd/ghostlab/..."},
@@ -77,7 +78,7 @@ var arrows = map[string][]string{
 var (
 	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab"}
 	signallers = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
-	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
+	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
 	stateful   = []string{"ghostbot/internal/fault"}
 )
 
