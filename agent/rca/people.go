@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -132,6 +133,9 @@ func (d *data) gaps(j judgement) []gap {
 		}
 	}
 	for _, g := range plains(d.end.Gaps) {
+		if slices.ContainsFunc(out, func(o gap) bool { return o.cmd != "" && strings.Contains(g, o.cmd) }) {
+			continue // the brain says in its words what the journal shows
+		}
 		out = append(out, gap{text: g, ids: []string{d.ended}})
 	}
 	return out
@@ -174,7 +178,7 @@ func lacking(c agent.Command) string {
 	case r.Status == "denied" && r.DenialReason == "withdrawn":
 		return "Optional, and nobody reacted"
 	case r.Status == "denied" && r.DecidedBy != "":
-		return "Denied by " + r.DecidedBy + why
+		return "Denied by a person" + why // who: among the decisions
 	case r.Status == "denied":
 		return "Not run" + why
 	case r.Status == "completed" && r.ExitCode != nil && *r.ExitCode == 127:

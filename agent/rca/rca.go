@@ -92,7 +92,7 @@ func Build(in Input) (Report, error) {
 	d.actions(&b, j)
 	d.integrity(&b)
 	r := Report{
-		Markdown: b.String(), Title: title(j.verdict), Verdict: j.verdict, Confidence: j.confidence,
+		Markdown: b.String(), Title: title(j.verdict, d.end.EndedBy == "stopped"), Verdict: j.verdict, Confidence: j.confidence,
 		Summary: plain(j.summary), Causes: j.causes, Actions: plains(d.end.Actions), Unsupported: plains(j.unsupported),
 	}
 	for _, g := range gaps {
@@ -120,7 +120,13 @@ func Verify(markdown string, entries []audit.Entry) []string {
 	return out
 }
 
-func title(verdict string) string {
+func title(verdict string, stopped bool) string {
+	switch {
+	case stopped && verdict == RootCause:
+		return "Stopped; a cause was found before"
+	case stopped:
+		return "Stopped before a cause was shown"
+	}
 	switch verdict {
 	case RootCause:
 		return "Root cause found"

@@ -302,3 +302,32 @@ func TestVerify(t *testing.T) {
 		t.Errorf("a case with another name (-want +got):\n%s", diff)
 	}
 }
+
+// A case that a person stopped is not reported as if it had run to its end, and what
+// the journal shows as refused is not listed again in the brain's words.
+func TestTitleOfAStoppedCase(t *testing.T) {
+	for _, tt := range []struct {
+		verdict string
+		stopped bool
+		want    string
+	}{
+		{RootCause, false, "Root cause found"}, {NoFault, false, "No fault found"}, {Unverified, false, "No root cause could be shown"},
+		{RootCause, true, "Stopped; a cause was found before"}, {Unverified, true, "Stopped before a cause was shown"},
+	} {
+		if got := title(tt.verdict, tt.stopped); got != tt.want {
+			t.Errorf("title(%q, %v) = %q, want %q", tt.verdict, tt.stopped, got, tt.want)
+		}
+	}
+}
+
+func TestGapIsListedOnce(t *testing.T) {
+	d := &data{f: agent.NewFold("s"), cmds: []agent.Command{{Record: safeexec.Record{Proposal: safeexec.Proposal{Display: "tcpdump -i lo"}, Result: &safeexec.Result{Status: "denied", DecidedBy: "U1"}}}},
+		end: agent.Conclusion{Complete: agent.Complete{Gaps: []string{"`tcpdump -i lo` was denied, so what it would show is not known.", "The zone above was not asked."}}}}
+	var got []string
+	for _, g := range d.gaps(judgement{}) {
+		got = append(got, g.words())
+	}
+	if diff := cmp.Diff([]string{"Denied by a person: tcpdump -i lo", "The zone above was not asked."}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -11,7 +11,7 @@ import (
 
 func (d *data) header(b *strings.Builder, j judgement) {
 	fmt.Fprintf(b, "# Root Cause Analysis: %s\n\n", d.in.SessionID)
-	fmt.Fprintf(b, "_Generated: %s_  \n_Confidence: %s_  \n_Verdict: %s_\n\n", stamp(d.last), j.confidence, title(j.verdict))
+	fmt.Fprintf(b, "_Generated: %s_  \n_Confidence: %s_  \n_Verdict: %s_\n\n", stamp(d.last), j.confidence, title(j.verdict, d.end.EndedBy == "stopped"))
 	if v := d.in.Verified; v.SessionID != "" && !v.OK {
 		fmt.Fprintf(b, "> **The journals of this case do not verify: %s.** Nothing below can be relied on.\n\n", d.prose(v.Why))
 	}

@@ -96,7 +96,7 @@ func TestLacking(t *testing.T) {
 		"No outcome":                      {},
 		"":                                by("", safeexec.Result{Status: "completed"}),
 		"Not installed":                   by("", safeexec.Result{Status: "completed", ExitCode: &code}),
-		"Denied by U1 (no)":               by("DENIED", safeexec.Result{Status: "denied", DecidedBy: "U1", DenialReason: "no"}),
+		"Denied by a person (no)":         by("DENIED", safeexec.Result{Status: "denied", DecidedBy: "U1", DenialReason: "no"}),
 		"Not run (read-only mode)":        by("", safeexec.Result{Status: "denied", DenialReason: "read-only mode"}),
 		"Not started in time (late)":      by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "late"}),
 		"Nobody answered in time":         by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "expired"}),
