@@ -137,7 +137,7 @@ func triggerTable() (t []trigger) {
 			t = append(t, trigger{w, r, i})
 		}
 	}
-	add(ruleLabel, "pass", "pswd", "pwd", "pw", "secret", "credential", "creds", "token", "psk", "key", "community", "auth", "kennwort")
+	add(ruleLabel, "pass", "pswd", "pwd", "pw", "psw", "pssword", "pasword", "salt", "pepper", "secret", "credential", "creds", "token", "psk", "key", "community", "auth", "kennwort")
 	add(ruleJWT, "eyj")
 	add(ruleURL, "://")
 	add(ruleConnect, connects...)

@@ -52,7 +52,7 @@ func (s *Fields) labelAt(a, b int) (l scan.Label, ok bool) {
 	lo := scan.LabelSet.Start(t, a, a-scan.MaxLabel)
 	hi := scan.LabelSet.End(t, b, b+scan.MaxLabel)
 	s.labelDone = hi
-	if hi-b == scan.MaxLabel || lo > 1 && t[lo-2:lo] == "//" { // the user of a URL
+	if hi-b == scan.MaxLabel || lo > 1 && t[lo-2:lo] == "//" && (lo > 2 && t[lo-3] == ':' || hi >= len(t) || t[hi] != '=') { // the user of a URL
 		return l, false
 	}
 	l = scan.Label{Start: lo, End: hi}
@@ -106,8 +106,14 @@ func categoryOf(l words.Label) scan.Category {
 
 // assigned handles "label = value" with all its separators and quotes.
 func (s *Fields) assigned(l scan.Label) bool {
-	i := s.Blanks(s.Closers(l.End))
+	i := s.Blanks(s.Closers(s.indexed(l.End)))
 	n := s.Separator(i)
+	if k := s.leader(i); n == 0 && k > i {
+		i, n = k, s.Separator(k)
+	}
+	if n == 0 && s.listed(l) {
+		return true
+	}
 	if k := s.remark(i); n == 0 && k > 0 {
 		i, n = k, 1
 	}
@@ -141,6 +147,46 @@ func (s *Fields) assigned(l scan.Label) bool {
 	if !s.value(l, i, 0) && l.Noun&words.Plural != 0 {
 		s.pair(l, i)
 	}
+	return true
+}
+
+// indexed is behind an index that follows a label: password[0], password[].
+func (s *Fields) indexed(i int) int {
+	if p := s.Peek(i, 10); len(p) > 1 && p[0] == '[' {
+		if n := strings.IndexByte(p, ']'); n > 0 && strings.Trim(p[1:n], "0123456789abcdefghijklmnopqrstuvwxyz") == "" && n+1 < len(p) && p[n+1] == '=' {
+			return i + n + 1
+		}
+	}
+	return i
+}
+
+// maxLeader bounds the dots that lead from a label to its colon.
+const maxLeader = 60
+
+// leader is behind the dots that lead from a label to its colon: "Password....:".
+func (s *Fields) leader(i int) int {
+	p := s.Peek(i, maxLeader)
+	rest := strings.TrimLeft(p, ".… _-")
+	if len(p)-len(rest) < 3 || rest == "" || rest[0] != ':' {
+		return i
+	}
+	return i + len(p) - len(rest)
+}
+
+// listed handles password|value and password,value at the start of a line, where
+// the value looks like a secret.
+func (s *Fields) listed(l scan.Label) bool {
+	sep := s.Peek(l.End, 1)
+	if sep == "" || strings.IndexByte("|,;", sep[0]) < 0 || l.Noun&words.Pass == 0 || s.Blanks(s.LineStart(l.Start)) != l.Start {
+		return false
+	}
+	start := l.End + 1
+	n := strings.IndexAny(s.Peek(start, scan.MaxLabel), sep+" \t\r\n\"'")
+	if n < 8 || !shape.Secret(s.T[start:start+n]) {
+		return false
+	}
+	s.labelDone = max(s.labelDone, start+n)
+	s.Mask(start, start+n, l.Cat)
 	return true
 }
 
@@ -209,6 +255,9 @@ func (s *Fields) value(l scan.Label, i, minimum int) bool {
 		v = s.AfterScheme(v)
 	}
 	head := s.Head(v)
+	if l.Noun&words.Key != 0 { // accesskey="n" of a page
+		minimum = max(minimum, 3)
+	}
 	if len(head) < max(minimum, 1) || s.Harmless(l, v, head) || l.Weak && !convincing(l, head) {
 		if head != "" && head[0] == '/' { // the parts of a path are no labels
 			s.labelDone = max(s.labelDone, v.End)

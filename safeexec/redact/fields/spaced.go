@@ -94,7 +94,7 @@ func (s *Fields) verb(i int) int {
 		if n == 0 && words.About(s.T[i:min(end, i+scan.MaxLabel)]) { // "key fingerprint is"
 			return 0
 		}
-		if w := s.T[i:end]; w == "is" || w == "was" || w == "is:" || w == "=" || n > 0 && w[len(w)-1] == ':' {
+		if w := s.T[i:end]; w == "is" || w == "was" || w == "to" && n == 0 || w == "is:" || w == "=" || n > 0 && w[len(w)-1] == ':' {
 			return s.Blanks(end)
 		}
 		i = s.Blanks(end)

@@ -88,6 +88,10 @@ func (s *Phrases) Command(a, b int) {
 	c.start(programIndex[strings.ToLower(t[a:b])])
 	for i := s.Blanks(b); i < c.end; i = s.Blanks(i) {
 		n := c.word(i)
+		if n == i { // more blanks than are skipped at once
+			i++
+			continue
+		}
 		c.argument(i, n)
 		i = n
 	}

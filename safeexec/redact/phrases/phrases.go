@@ -73,6 +73,7 @@ var ruleText = map[scan.Category]string{
 		community create | $
 		snmp add community | any ? $
 		com2sec | any any $
+		community string | %
 		com2sec6 | any any $
 		trapsink | any $
 		trap2sink | any $
@@ -82,6 +83,8 @@ var ruleText = map[scan.Category]string{
 		^____community | %`,
 	scan.SharedKey: `
 		auth-trunc | x
+		tcp-md5 | %
+		preshared | %
 		auth hmac | x
 		auth digest | x
 		enc_ | x
@@ -208,6 +211,9 @@ var ruleText = map[scan.Category]string{
 		पासवर्ड | : $
 		geheimnis | : %
 		mdp | : $
+		pass word | : $
+		pass phrase | : $
+		pass code | : $
 		puk | : $
 		motdepasse | : $
 		zugangscode | : $

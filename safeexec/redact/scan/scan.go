@@ -63,17 +63,17 @@ func (s *Text) measure(i int) {
 	}
 }
 
-// Blanks skips up to 64 blanks.
+// Blanks skips up to 200 blanks.
 func (s *Text) Blanks(i int) int {
-	for n := 0; n < 64 && i < len(s.T) && shape.Blank(s.T[i]); n++ {
+	for n := 0; n < 200 && i < len(s.T) && shape.Blank(s.T[i]); n++ {
 		i++
 	}
 	return i
 }
 
-// BackBlanks skips up to 64 blanks backwards.
+// BackBlanks skips up to 200 blanks backwards.
 func (s *Text) BackBlanks(i int) int {
-	for n := 0; n < 64 && i > 0 && shape.Blank(s.T[i-1]); n++ {
+	for n := 0; n < 200 && i > 0 && shape.Blank(s.T[i-1]); n++ {
 		i--
 	}
 	return i

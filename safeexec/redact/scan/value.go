@@ -29,7 +29,7 @@ func (s *Text) Closers(i int) int {
 		for k < len(s.T) && s.T[k] == '\\' && k-i < 8 {
 			k++
 		}
-		if k == len(s.T) || strings.IndexByte("\"'`])*", s.T[k]) < 0 {
+		if k == len(s.T) || strings.IndexByte("\"'`])*%", s.T[k]) < 0 {
 			break
 		}
 		i = k + 1
