@@ -42,7 +42,7 @@ var types = map[string]*value{
 	"rrtype":    is("a record type other than a zone transfer", rrType),
 	"cert":      is("a certificate file (.pem, .crt, .cer, .der)", certFile),
 	"castore":   is("a file or folder of the system's certificates", caStore),
-	"url":       is("a plain http or https address", plainURL),
+	"url":       is("an http or https address without credentials, whose path neither acts nor opens settings or secrets", plainURL),
 	"header":    is("a header that carries no credential", header),
 	"curlform":  is("text with ordinary curl variables", curlFormat),
 	"resolve":   is("host:port:address, not of a cloud metadata service", resolve),

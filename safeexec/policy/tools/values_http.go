@@ -26,7 +26,7 @@ func plainURL(v string) bool {
 	if !hostName(strings.ReplaceAll(host, "%25", "%")) || metadata.Host(host) || strings.Trim(port, "0123456789") != "" {
 		return false
 	}
-	return !strings.ContainsAny(rest, "{}[]\\") && !credentialQuery(rest) && !action(port, rest) && !metadata.CredentialPath(hostless(rest))
+	return !strings.ContainsAny(rest, "{}[]\\") && !credentialQuery(rest) && !action(host, port, rest) && !metadata.CredentialPath(hostless(rest))
 }
 
 func urlShape(v string) bool {
@@ -80,22 +80,35 @@ var actions = wordSet(`quitquitquit shutdown restart reboot reload drain drain_l
  poweron wakeup logout signout flush purge drop truncate clear erase wipe format exec execute run script scripttext eval command cmd cmnd shell rpc
  stop start enable disable activate deactivate toggle trigger invoke build rebuild deploy rollback promote demote failover switchover
  sendmessage send post webhook webhooks hook hooks unsubscribe subscribe confirm approve reject create add remove update upgrade set write save
- install uninstall publish import restore quit quitdown exit lock unlock ban block mute sync off attach detach cancel pause resume retry`)
+ install uninstall buildwithparameters publish import restore quit quitdown exit lock unlock ban block mute sync off attach detach cancel pause resume retry`)
 
-// actionNames are the parameters of a query whose value is such a word.
-var actionNames = wordSet(`action do op operation cmd cmnd command exec run turn state power task method _method func function act mode submit btn button event`)
+// actionNames are the parameters of a query whose value is such a word; verbNames
+// are those whose value is always a verb, and verbs the harmless ones.
+var (
+	actionNames = wordSet(`run turn state power task method _method func function mode submit btn button event`)
+	verbNames   = wordSet(`action do op operation cmd cmnd command exec act`)
+	verbs       = wordSet(`list get show status view read info query search health check ping version describe stats metrics`)
+)
 
 // stores are parts of paths under which servers keep what is not for everybody:
 // settings with credentials, memory, keys, the objects of others.
 var stores = wordSet(`env configprops heapdump threaddump dump heap pprof jolokia httptrace logfile secrets secret credentials credential passwords password passwd
- tokens token keys kv private shadow id_rsa wallet backup backups users accounts api-keys apikeys sessions cookies vault keystore certs-private
- _search _source _all_docs _msearch _mget _snapshot containers exec attach portforward proxy runningpods configmaps configmap serviceaccounts
+ tokens token keys kv private shadow id_rsa wallet backup backups api-keys apikeys cookies vault keystore certs-private
+ _search _source _all_docs _msearch _mget _snapshot exec attach portforward proxy runningpods configmaps configmap serviceaccounts
  phpinfo phpinfo.php web.config wp-config.php settings.php server-status server-info config.json credentials.json secrets.json terraform.tfstate
- config_dump keys.json jwks.private getsecret getparameter id_ed25519 authorized_keys kubeconfig admin.conf`)
+ definitions debug jmx-console phpmyadmin console manager wp-admin config_dump keys.json jwks.private getsecret getparameter id_ed25519 authorized_keys kubeconfig admin.conf`)
 
 // adminPorts are those of services that answer everybody who reaches them with
 // everything: containers, kubelets, key-value stores, caches.
-var adminPorts = wordSet(`2375 2376 2379 2380 4243 10250 10255 6379 11211 27017 28017 5984 50070 8086`)
+var adminPorts = wordSet(`2375 2376 2379 2380 4243 10250 10255 6379 11211 27017 28017 5984 50070 8086 15672`)
+
+// acting are the words that make an action of a longer name that begins with
+// them: delete-user, restartService. Others begin harmless names: build-info.
+var acting = wordSet(`delete destroy remove restart reboot shutdown stop kill drop purge flush reset disable enable trigger exec execute deploy create
+ terminate wipe format poweroff rollback send unsubscribe`)
+
+// leaks are the ends of files that nobody means to publish.
+var leaks = wordSet(`sql bak old orig swp dump sqlite sqlite3 key p12 pfx jks kdbx hprof core`)
 
 // openPaths may be asked on any port and whatever the words in them.
 var openPaths = match(`^/?$|(?i)^/(-/)?(health|healthz|livez|readyz|ready|live|ping|version|metrics|status|up)([/?].*)?$|` +
@@ -103,7 +116,10 @@ var openPaths = match(`^/?$|(?i)^/(-/)?(health|healthz|livez|readyz|ready|live|p
 
 // action reports paths and queries at which a plain GET is known to change a
 // server, and parts of paths that are opaque enough to carry something out.
-func action(port, rest string) bool {
+func action(host, port, rest string) bool {
+	if label, _, _ := strings.Cut(strings.ToLower(host), "."); actions[label] && strings.Contains(host, ".") && strings.Contains(label, "hook") {
+		return true
+	}
 	p, query, _ := strings.Cut(strings.ToLower(unescaped(rest)), "?")
 	if openPaths(p) && query == "" || openPaths(strings.TrimSuffix(strings.ToLower(rest), "/")) {
 		return strings.Contains(p, "/healthcheck/")
@@ -113,21 +129,35 @@ func action(port, rest string) bool {
 	}
 	for seg := range strings.SplitSeq(p, "/") {
 		base, _, _ := strings.Cut(seg, ".")
-		if actions[seg] || stores[seg] || actions[base] && base != seg || len(seg) > 1 && seg[0] == '.' && seg != ".well-known" && seg != ".." {
+		first, _, compound := strings.Cut(strings.ReplaceAll(base, "_", "-"), "-")
+		end := seg[strings.LastIndexByte(seg, '.')+1:]
+		if actions[seg] || stores[seg] || actions[base] && base != seg || compound && acting[first] || end != seg && leaks[end] || len(seg) > 1 && seg[0] == '.' && seg != ".well-known" && seg != ".." {
 			return true
 		}
 	}
 	for pair := range strings.SplitSeq(query, "&") {
 		name, value, _ := strings.Cut(pair, "=")
 		verb, _, _ := strings.Cut(strings.ReplaceAll(value, "+", " "), " ")
-		if actionNames[name] && (actions[verb] || name == "cmd" || name == "cmnd" || name == "exec" || name == "command") {
+		if actionNames[name] && actions[verb] || verbNames[name] && !verbs[verb] {
 			return true
 		}
 		if actions[name] && value == "" {
 			return true
 		}
 	}
-	return opaque(rest)
+	return camel(rest) || opaque(rest)
+}
+
+// camel reports a part of a path that begins with a verb in front of a capital:
+// /restartService, /deleteUser.
+func camel(rest string) bool {
+	p, _, _ := strings.Cut(rest, "?")
+	for seg := range strings.SplitSeq(p, "/") {
+		if i := strings.IndexFunc(seg, func(r rune) bool { return r >= 'A' && r <= 'Z' }); i > 2 && acting[seg[:i]] {
+			return true
+		}
+	}
+	return false
 }
 
 // unescaped undoes percent escapes, twice.
@@ -161,7 +191,7 @@ func opaque(rest string) bool {
 				digit++
 			}
 		}
-		if upper > 2 && lower > 2 && digit > 0 || len(part) > 120 {
+		if upper > 2 && lower > 2 && digit > 0 || upper == len(part) || len(part) > 120 {
 			return true
 		}
 	}
