@@ -76,16 +76,15 @@ func BenchmarkCommandToFirstLine(b *testing.B) {
 func BenchmarkApproveToStart(b *testing.B) {
 	for _, at := range []int{1, 3} {
 		b.Run(fmt.Sprintf("cases=%d", at), func(b *testing.B) {
-			l, channels := bench(b)
+			c := newCrowd(b)
 			var mu sync.Mutex
 			var ds []time.Duration
 			next := make(chan int)
 			var wg sync.WaitGroup
-			addr, _ := gateway(b)
 			for w := range at {
 				wg.Go(func() {
 					for i := range next {
-						d := l.approveOnce(l.approver(w), channels[i%len(channels)], fmt.Sprintf("bench%dx", i), addr)
+						d := c.approveOnce(i, w)
 						mu.Lock()
 						ds = append(ds, d)
 						mu.Unlock()
@@ -103,26 +102,14 @@ func BenchmarkApproveToStart(b *testing.B) {
 	}
 }
 
-// approveOnce opens a case, edits its first card to a command that ends at once,
-// approves that, and tells how long its start took.
-func (l *lab) approveOnce(who, channel, what, addr string) time.Duration {
-	l.t.Helper()
-	l.command(channel, who, "/ghost investigate "+what+" gets 502 from "+addr)
-	card := l.find(caseLimit, channel, what, "Approval needed: ")
-	o := l.click(channel, who, card.TS, "Modify")
-	l.submit(o.ViewID, who, map[string]any{"command": "mkdir -p /tmp"})
-	edited := l.find(caseLimit, channel, what, "Approval needed: mkdir")
-	start := time.Now()
-	l.click(channel, who, edited.TS, "Approve")
-	sid := l.sid(channel, what)
-	var at time.Time
-	l.until(10*time.Second, "the start is journaled", func() bool {
-		at = l.startedAt(sid)
-		return !at.IsZero()
-	})
-	l.command(channel, who, "/ghost stop "+sid)
-	l.report(channel, what)
-	return at.Sub(start)
+// approveOnce opens case i, edits its first card to a command that ends at once,
+// has approver w approve that, and tells how long its start took.
+func (c *crowd) approveOnce(i, w int) time.Duration {
+	c.l.t.Helper()
+	what := fmt.Sprintf("bench%dx", i)
+	_, card := c.open(i, w, what)
+	card = c.edit(i, w, what, card)
+	return c.start(i, w, what, card)
 }
 
 // startedAt is the time of the started entry of the approved command. It reads
@@ -166,7 +153,7 @@ func BenchmarkWaitingCases(b *testing.B) {
 			b.Fatalf("GHOST_WAITING: %v", err)
 		}
 	}
-	c := newCrowd(b)
+	c := patient(b)
 	begun := time.Now()
 	c.fill(n, 6)
 	b.Logf("%d cases wait after %s", n, time.Since(begun).Round(time.Second))

@@ -133,9 +133,7 @@ func (f *feed) wait(d time.Duration, hint, what string, right func(message) bool
 	}
 }
 
-// crowd opens cases that wait at a card. Commands need two people here: the first
-// approval ends the patience of an optional command, and the case then waits for
-// the second one until the approval expires.
+// crowd opens cases that come to a card.
 type crowd struct {
 	l       *lab
 	f       *feed
@@ -146,48 +144,54 @@ type crowd struct {
 
 func (c *crowd) channel(i int) string { return c.chans[i%len(c.chans)] }
 
-// open opens case i and returns its optional card.
-func (c *crowd) open(i int, what string) (first time.Duration, card posted) {
-	l, ch, who := c.l, c.channel(i), c.l.approver(i%len(c.windows))
-	start := time.Now()
-	go l.post("/lab/command", map[string]any{"channel": l.chans[ch], "user": who, "wait_ms": 1, "text": "/ghost investigate " + what + " gets 502 from " + c.addr})
-	first = c.f.find(caseLimit, what, 1, "").at.Sub(start)
+// open opens case i as approver w and returns its optional card.
+func (c *crowd) open(i, w int, what string) (first time.Duration, card posted) {
+	l := c.l
+	begun := time.Now()
+	go l.post("/lab/command", map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(w), "wait_ms": 1, "text": "/ghost investigate " + what + " gets 502 from " + c.addr})
+	first = c.f.find(caseLimit, what, 1, "").at.Sub(begun)
 	return first, c.f.find(caseLimit, what, 0, "Approval needed: ")
 }
 
-// vote presses Approve on a card.
-func (c *crowd) vote(i, by int, card posted) {
-	c.l.click(c.channel(i), c.l.approver(by%len(c.windows)), card.TS, "Approve")
-}
+func (c *crowd) who(w int) string { return c.l.approver(w % len(c.windows)) }
+
+// vote has approver w press Approve on a card.
+func (c *crowd) vote(i, w int, card posted) { c.l.click(c.channel(i), c.who(w), card.TS, "Approve") }
 
 // edit makes a card's command one that ends at once.
-func (c *crowd) edit(i int, what string, card posted) posted {
-	w := i % len(c.windows)
-	c.windows[w].Lock()
-	defer c.windows[w].Unlock()
-	o := c.l.click(c.channel(i), c.l.approver(w), card.TS, "Modify")
-	c.l.submit(o.ViewID, c.l.approver(w), map[string]any{"command": "mkdir -p /tmp"})
+func (c *crowd) edit(i, w int, what string, card posted) posted {
+	window := &c.windows[w%len(c.windows)]
+	window.Lock()
+	defer window.Unlock()
+	o := c.l.click(c.channel(i), c.who(w), card.TS, "Modify")
+	c.l.submit(o.ViewID, c.who(w), map[string]any{"command": "mkdir -p /tmp"})
 	return c.f.find(caseLimit, what, 0, "Approval needed: mkdir")
 }
 
-// further takes one more case from its command to the start of the command that
-// was approved, and ends it.
-func (c *crowd) further(i int) (first, start time.Duration) {
-	l, what, ch := c.l, fmt.Sprintf("further%dx", i), c.channel(i)
-	first, card := c.open(i, what)
-	card = c.edit(i, what, card)
-	c.vote(i, i, card)
+// start has approver w press Approve, tells how long the start of the command then
+// took, and ends the case.
+func (c *crowd) start(i, w int, what string, card posted) time.Duration {
 	sid := sidOf(c.f.find(caseLimit, what, 0, "Investigating: ").all())
 	pressed := time.Now()
-	c.vote(i, i+1, card)
+	c.vote(i, w, card)
 	var at time.Time
-	l.until(10*time.Second, "the start is journaled", func() bool {
-		at = l.startedAt(sid)
+	c.l.until(10*time.Second, "the start is journaled", func() bool {
+		at = c.l.startedAt(sid)
 		return !at.IsZero()
 	})
-	l.command(ch, l.approver(0), "/ghost stop "+sid)
+	c.l.command(c.channel(i), c.who(w), "/ghost stop "+sid)
 	c.f.report(caseLimit, what)
-	return first, at.Sub(pressed)
+	return at.Sub(pressed)
+}
+
+// further takes one more case, which needs two people, from its command to the
+// start of the command that the second one approved.
+func (c *crowd) further(i int) (first, start time.Duration) {
+	what := fmt.Sprintf("further%dx", i)
+	first, card := c.open(i, i, what)
+	card = c.edit(i, i, what, card)
+	c.vote(i, i, card)
+	return first, c.start(i, i+1, what, card)
 }
 
 // fill opens n cases, a few at a time, and returns when all wait.
@@ -197,7 +201,7 @@ func (c *crowd) fill(n, atOnce int) {
 	for range atOnce {
 		wg.Go(func() {
 			for i := range next {
-				_, card := c.open(i, fmt.Sprintf("waiting%dx", i))
+				_, card := c.open(i, i, fmt.Sprintf("waiting%dx", i))
 				c.vote(i, i, card)
 			}
 		})
@@ -227,9 +231,17 @@ func (l *lab) pending() (n int) {
 	return n
 }
 
+// patient makes cases wait: with two people needed, the first approval ends the
+// patience of an optional command, and the case waits for the second one until the
+// approval expires. The lease is the default one.
+func patient(t testing.TB) *crowd {
+	t.Helper()
+	return newCrowd(t, "GHOST_LEASE=12s", "GHOST_APPROVAL_TTL=4h", "GHOST_TWO_PERSON=RISKY")
+}
+
 func newCrowd(t testing.TB, env ...string) *crowd {
 	t.Helper()
-	l := newLab(t, append([]string{"GHOST_LEASE=12s", "GHOST_APPROVAL_TTL=4h", "GHOST_TWO_PERSON=RISKY"}, env...)...)
+	l := newLab(t, env...)
 	l.run()
 	addr, _ := gateway(t)
 	return &crowd{l: l, f: l.feed(), chans: l.someChannels(benchChannels), addr: addr, windows: make([]sync.Mutex, 3)}
@@ -286,7 +298,7 @@ func TestWaitingCases(t *testing.T) {
 		t.Skip("opens forty cases")
 	}
 	const n = 40
-	c := newCrowd(t)
+	c := patient(t)
 	before := c.l.usage()
 	c.fill(n, 4)
 	c.further(n)
