@@ -155,8 +155,23 @@ func (c *crowd) open(i, w int, what string) (first time.Duration, card posted) {
 
 func (c *crowd) who(w int) string { return c.l.approver(w % len(c.windows)) }
 
-// vote has approver w press Approve on a card.
-func (c *crowd) vote(i, w int, card posted) { c.l.click(c.channel(i), c.who(w), card.TS, "Approve") }
+// vote has approver w press Approve on a card, and tells when. The card is on the
+// feed a moment before its proposal is stored; whoever is faster than that is told
+// so and presses again, as people do.
+func (c *crowd) vote(i, w int, card posted) (pressed time.Time) {
+	c.l.t.Helper()
+	said := ""
+	for range 5 {
+		pressed = time.Now()
+		o := c.l.click(c.channel(i), c.who(w), card.TS, "Approve")
+		if said = o.private() + o.Error; said == "" {
+			return pressed
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	c.l.t.Errorf("case %d: Approve is not taken: %s", i, said)
+	return pressed
+}
 
 // edit makes a card's command one that ends at once.
 func (c *crowd) edit(i, w int, what string, card posted) posted {
@@ -172,14 +187,15 @@ func (c *crowd) edit(i, w int, what string, card posted) posted {
 // took, and ends the case.
 func (c *crowd) start(i, w int, what string, card posted) time.Duration {
 	sid := sidOf(c.f.find(caseLimit, what, 0, "Investigating: ").all())
-	pressed := time.Now()
-	c.vote(i, w, card)
+	pressed := c.vote(i, w, card)
 	var at time.Time
 	c.l.until(10*time.Second, "the start is journaled", func() bool {
 		at = c.l.startedAt(sid)
 		return !at.IsZero()
 	})
-	c.l.command(c.channel(i), c.who(w), "/ghost stop "+sid)
+	if o := c.l.command(c.channel(i), c.who(w), "/ghost stop "+sid); !o.OK {
+		c.l.t.Errorf("case %d: stop is not taken: %s", i, o.Detail)
+	}
 	c.f.report(caseLimit, what)
 	return at.Sub(pressed)
 }
