@@ -15,7 +15,7 @@ const (
 func (w *world) verdict(r *Result) Verdict {
 	for _, try := range []func(*Result) (Verdict, bool){w.unrelated, w.interference, w.losses, w.asymmetric, w.disorder, w.repeats, w.delays, w.hostsSlow} {
 		if v, ok := try(r); ok {
-			v.Confidence = w.confidence(r, v)
+			v.Confidence, v.Severity = w.confidence(r, v), severity(v.Status)
 			v.Reasons = append(v.Reasons, w.reasons(r)...)
 			return v
 		}
@@ -23,9 +23,24 @@ func (w *world) verdict(r *Result) Verdict {
 	v := Verdict{Status: "CLEAN PATH", Code: "healthy", Segment: "none",
 		Summary: fmt.Sprintf("All %d packets sent at one point arrived at the other, in order and without long delays.", r.AToB.Sent+r.BToA.Sent),
 		Check:   "a longer pair of captures while the symptom is there"}
-	v.Confidence = w.confidence(r, v)
+	v.Confidence, v.Severity = w.confidence(r, v), severity(v.Status)
 	v.Reasons = w.reasons(r)
 	return v
+}
+
+// severity weighs a status as findings are weighed.
+func severity(status string) string {
+	switch status {
+	case "FULL DROP":
+		return "CRITICAL"
+	case "PARTIAL DROP", "INTERFERENCE":
+		return "HIGH"
+	case "CLEAN PATH":
+		return "INFO"
+	case "UNRELATED":
+		return "LOW"
+	}
+	return "MEDIUM"
 }
 
 func (w *world) unrelated(r *Result) (Verdict, bool) {

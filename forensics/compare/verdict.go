@@ -16,6 +16,8 @@ type Verdict struct {
 	// Status is CLEAN PATH, PARTIAL DROP, FULL DROP, ASYMMETRIC ROUTING, DEGRADED (REORDERED), DEGRADED (DELAYED),
 	// DEGRADED (DUPLICATED), INTERFERENCE, SLOW HOST or UNRELATED.
 	Status string `json:"status"`
+	// Severity is that of a finding: INFO for a clean path, CRITICAL when nothing arrives.
+	Severity string `json:"severity"`
 	// Code is that of a finding, healthy, or unrelated-captures.
 	Code string `json:"code"`
 	// Segment is where: "between A and B, towards B", "between A and B, towards A", "between A and B,

@@ -18,8 +18,6 @@ type Flow struct {
 type Request struct {
 	// File is the name that titles mention.
 	File string
-	// Retransmitted are frames with segments that were sent before, ascending.
-	Retransmitted []int
 	// Stream is the TCP stream of the time-sequence graph; the zero value means none.
 	Stream Flow
 	// StreamName is how titles call it.
@@ -36,7 +34,6 @@ const (
 	maxBins    = 600
 	maxSamples = 4000
 	maxPoints  = 20000
-	maxTimers  = 1 << 16
 	rungs      = 15
 	rungsAhead = 6 // before the frame in question
 )
@@ -44,20 +41,18 @@ const (
 // bin is a stretch of time.
 type bin struct {
 	bytes           int64
-	segments, again int
+	segments, again int          // TCP segments, and those with a mark
 	rtt             [2]histogram // to the servers, to the clients
 }
 
 // Collector sees the packets of a capture once.
 type Collector struct {
 	req     Request
-	next    int // index into req.Retransmitted
 	begun   bool
 	first   int64
 	last    int64
 	width   int64 // of a bin, in nanoseconds
 	bins    []bin
-	timers  map[direction]timer
 	samples [2][]point // of round-trip time, thinned out
 	stride  [2]int
 	skipped [2]int
@@ -65,55 +60,48 @@ type Collector struct {
 	ladder
 }
 
-// direction is one direction of a TCP connection.
-type direction struct{ src, dst netip.AddrPort }
+// Mark is what the analysis says of a segment.
+type Mark uint8
 
-// timer waits for the ACK of one segment.
-type timer struct {
-	end  uint32
-	sent int64
-}
+// Marks. The zero mark is none.
+const (
+	Unmarked   Mark = iota
+	Again           // sent before
+	Disordered      // behind a later one, and not certainly sent before
+)
 
 // point is a value at a time, in seconds since the first packet.
 type point struct{ at, value float64 }
 
 // New returns a collector.
 func New(req Request) *Collector {
-	return &Collector{req: req, width: 1e6, timers: map[direction]timer{}, stride: [2]int{1, 1}, sequence: sequence{stride: 1}, ladder: ladder{flow: req.Exchange}}
+	return &Collector{req: req, width: 1e6, stride: [2]int{1, 1}, sequence: sequence{stride: 1}, ladder: ladder{flow: req.Exchange}}
 }
 
-// Add takes the next packet of the file. p belongs to the caller.
-func (c *Collector) Add(p *trace.Packet) {
+// Add takes the next packet of the file with what the analysis says of it: its mark, and the
+// round-trip time in nanoseconds that its ACK measured, 0 for none. p belongs to the caller.
+func (c *Collector) Add(p *trace.Packet, mark Mark, rtt int64) {
 	if !c.begun {
 		c.begun, c.first, c.last = true, p.Time, p.Time
 	}
 	c.last = max(c.last, p.Time)
-	again := c.retransmitted(p.Frame)
 	b := c.bin(p.Time)
 	b.bytes += int64(p.Size)
 	if p.Proto == trace.TCP && p.Span() > 0 && !p.Fragment() {
 		b.segments++
-		if again {
+		if mark != Unmarked {
 			b.again++
 		}
 	}
-	if p.Proto == trace.TCP && !p.Fragment() {
-		c.clock(p, again)
+	if rtt > 0 {
+		c.sample(b2i(p.SrcPort > p.DstPort), p.Time, float64(rtt)/1e6)
 	}
 	if c.req.Stream.A.IsValid() && c.req.Stream.has(p) {
-		c.sequence.add(p, c.seconds(p.Time), again)
+		c.sequence.add(p, c.seconds(p.Time), mark)
 	}
 	if c.req.Frame > 0 {
-		c.ladder.add(p, c.req.Frame, again)
+		c.ladder.add(p, c.req.Frame, mark)
 	}
-}
-
-// retransmitted reports whether the caller named this frame.
-func (c *Collector) retransmitted(frame int) bool {
-	for c.next < len(c.req.Retransmitted) && c.req.Retransmitted[c.next] < frame {
-		c.next++
-	}
-	return c.next < len(c.req.Retransmitted) && c.req.Retransmitted[c.next] == frame
 }
 
 func (c *Collector) seconds(t int64) float64 { return float64(t-c.first) / 1e9 }
@@ -144,29 +132,6 @@ func (b *bin) add(o *bin) {
 	b.again += o.again
 	for k := range b.rtt {
 		b.rtt[k].merge(&o.rtt[k])
-	}
-}
-
-// clock measures the time from a segment to its ACK, one segment of a direction at a time and none
-// that was sent twice (Karn).
-func (c *Collector) clock(p *trace.Packet, again bool) {
-	d := direction{netip.AddrPortFrom(p.Src, p.SrcPort), netip.AddrPortFrom(p.Dst, p.DstPort)}
-	back := direction{d.dst, d.src}
-	if t, waits := c.timers[back]; waits && p.Flags&trace.ACK != 0 && int32(p.Ack-t.end) >= 0 {
-		delete(c.timers, back)
-		if rtt := p.Time - t.sent; rtt >= 0 && p.Flags&trace.RST == 0 {
-			c.sample(b2i(p.SrcPort > p.DstPort), p.Time, float64(rtt)/1e6)
-		}
-	}
-	_, waits := c.timers[d]
-	switch {
-	case again:
-		delete(c.timers, d)
-	case !waits && p.Span() > 0 && p.Flags&trace.RST == 0:
-		if len(c.timers) >= maxTimers { // rather lose samples than grow
-			clear(c.timers)
-		}
-		c.timers[d] = timer{p.Seq + uint32(p.Span()), p.Time}
 	}
 }
 
@@ -251,11 +216,11 @@ func (h *histogram) percentile(p float64) float64 {
 	return 0
 }
 
-// mark is a segment in the time-sequence graph.
-type mark struct {
+// shown is a segment in the time-sequence graph.
+type shown struct {
 	at         float64
 	begin, end float64 // bytes since the first sequence number
-	again      bool
+	mark       Mark
 }
 
 // sequence collects one stream: the data of the direction that carries more, and the ACKs of the
@@ -272,11 +237,11 @@ type half struct {
 	base, last uint32 // the first sequence number, the latest
 	begun      bool
 	wraps      float64
-	data       []mark
+	data       []shown
 	acks       []point
 	bytes      int64
 	total      int
-	again      int
+	marked     [3]int  // by mark
 	quiet      float64 // longest time between segments
 	quietAt    float64
 	lastAt     float64
@@ -295,7 +260,7 @@ func (h *half) offset(seq uint32) float64 {
 	return at
 }
 
-func (s *sequence) add(p *trace.Packet, at float64, again bool) {
+func (s *sequence) add(p *trace.Packet, at float64, mark Mark) {
 	src := netip.AddrPortFrom(p.Src, p.SrcPort)
 	if !s.src.IsValid() {
 		s.src = src
@@ -313,11 +278,11 @@ func (s *sequence) add(p *trace.Packet, at float64, again bool) {
 		h.lastAt = at
 		h.total++
 		h.bytes += int64(p.Len)
-		if again {
-			h.again++
+		if mark != Unmarked {
+			h.marked[mark]++
 		}
-		if s.keep() || again {
-			h.data = append(h.data, mark{at, begin, begin + float64(p.Span()), again})
+		if s.keep() || mark != Unmarked {
+			h.data = append(h.data, shown{at, begin, begin + float64(p.Span()), mark})
 		}
 	}
 	if o := &s.side[1-i]; p.Flags&trace.ACK != 0 && o.begun && s.skipped == 0 {
@@ -341,7 +306,7 @@ func (s *sequence) thin() {
 		h := &s.side[i]
 		if len(h.data) >= maxPoints {
 			odd := false
-			h.data = slices.DeleteFunc(h.data, func(m mark) bool { odd = !odd; return odd && (!m.again || len(h.data) > maxPoints*3/2) })
+			h.data = slices.DeleteFunc(h.data, func(m shown) bool { odd = !odd; return odd && (m.mark == Unmarked || len(h.data) > maxPoints*3/2) })
 			s.stride *= 2
 		}
 		if len(h.acks) >= maxPoints {
@@ -353,7 +318,7 @@ func (s *sequence) thin() {
 // rung is one packet of a ladder.
 type rung struct {
 	trace.Packet
-	again bool
+	mark Mark
 }
 
 // ladder collects the packets around a frame. As long as the flow is not known, recent holds the
@@ -368,15 +333,15 @@ type ladder struct {
 
 const maxRecent = 256
 
-func (l *ladder) add(p *trace.Packet, frame int, again bool) {
+func (l *ladder) add(p *trace.Packet, frame int, mark Mark) {
 	if p.Frame == frame && !l.flow.has(p) {
 		l.find(p)
 	}
 	if !l.flow.A.IsValid() {
 		if len(l.recent) < maxRecent {
-			l.recent = append(l.recent, rung{*p, again})
+			l.recent = append(l.recent, rung{*p, mark})
 		} else {
-			l.recent[l.oldest] = rung{*p, again}
+			l.recent[l.oldest] = rung{*p, mark}
 			l.oldest = (l.oldest + 1) % maxRecent
 		}
 		return
@@ -385,10 +350,10 @@ func (l *ladder) add(p *trace.Packet, frame int, again bool) {
 		return
 	}
 	if p.Frame < frame {
-		l.ahead(rung{*p, again})
+		l.ahead(rung{*p, mark})
 		return
 	}
-	l.after = append(l.after, rung{*p, again})
+	l.after = append(l.after, rung{*p, mark})
 }
 
 // find takes the flow of a packet, and what was seen of it.

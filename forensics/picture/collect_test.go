@@ -30,10 +30,20 @@ func seg(frame int, ms float64, up bool, seq, ack uint32, flags uint8, n int) tr
 		Seq: seq, Ack: ack, Flags: flags, Len: n, Size: n + 40, Window: 100}
 }
 
-func run(req Request, list ...trace.Packet) *Collector {
+func run(req Request, list ...trace.Packet) *Collector { return runAgain(req, nil, list...) }
+
+// runAgain is run with frames that were sent before.
+func runAgain(req Request, again []int, list ...trace.Packet) *Collector {
 	c := New(req)
 	for i := range list {
-		c.Add(&list[i])
+		mark, rtt := Unmarked, int64(0)
+		if slices.Contains(again, list[i].Frame) {
+			mark = Again
+		}
+		if list[i].Len == 0 && list[i].Flags == trace.ACK {
+			rtt = 20e6
+		}
+		c.Add(&list[i], mark, rtt)
 	}
 	return c
 }
@@ -50,7 +60,7 @@ func transfer(n int) []trace.Packet {
 
 func TestRoundTrip(t *testing.T) {
 	c := run(Request{}, transfer(50)...)
-	if len(c.samples[1]) != 51 || len(c.samples[0]) != 1 {
+	if len(c.samples[1]) != 51 || len(c.samples[0]) != 0 {
 		t.Fatalf("%d samples to the client, %d to the server", len(c.samples[1]), len(c.samples[0]))
 	}
 	for _, s := range c.samples[1] {
@@ -61,16 +71,6 @@ func TestRoundTrip(t *testing.T) {
 	p := c.roundTrip()
 	if !strings.Contains(p.Alt, "to the clients and back: median 20") || !strings.Contains(p.Alt, "steady") {
 		t.Errorf("%s", p.Alt)
-	}
-}
-
-// TestKarn: a segment that was sent twice says nothing of the round trip.
-func TestKarn(t *testing.T) {
-	c := run(Request{Retransmitted: []int{2}},
-		seg(1, 0, false, 1, 1, trace.ACK, 100), seg(2, 300, false, 1, 1, trace.ACK, 100), seg(3, 320, true, 1, 101, trace.ACK, 0),
-		seg(4, 330, false, 101, 1, trace.ACK, 100), seg(5, 350, true, 1, 201, trace.ACK, 0))
-	if len(c.samples[1]) != 1 || math.Abs(c.samples[1][0].value-20) > 1e-6 {
-		t.Errorf("samples %v", c.samples)
 	}
 }
 
@@ -90,7 +90,7 @@ func TestShape(t *testing.T) {
 		c := New(Request{})
 		for i := range 400 {
 			p := seg(i+1, 10*float64(i), true, 1, 1, trace.ACK, 1)
-			c.Add(&p)
+			c.Add(&p, Unmarked, 0)
 			c.sample(0, p.Time, tt.rtt(i))
 		}
 		if alt := c.roundTrip().Alt; !strings.Contains(alt, tt.want) {
@@ -108,7 +108,7 @@ func TestBins(t *testing.T) {
 		p := seg(i+1, r.Float64()*float64(1+i*i), i%2 == 0, uint32(i), 0, trace.ACK, r.IntN(1400))
 		bytes += int64(p.Size)
 		segments += b2i(p.Span() > 0)
-		c.Add(&p)
+		c.Add(&p, Unmarked, 0)
 	}
 	var got bin
 	for _, b := range c.coarse(100) {
@@ -156,36 +156,20 @@ func TestSequenceWraps(t *testing.T) {
 
 // TestBounded: a long stream keeps its retransmissions and a bounded number of the rest.
 func TestBounded(t *testing.T) {
-	req := Request{Stream: stream}
-	for f := 1000; f < 200_000; f += 1000 {
-		req.Retransmitted = append(req.Retransmitted, f)
-	}
-	c := New(req)
+	c := New(Request{Stream: stream})
 	for i := range 200_000 {
 		p := seg(i+1, float64(i), false, uint32(1000*i), 1, trace.ACK, 1000)
 		if i%3 == 2 {
 			p = seg(i+1, float64(i), true, 1, uint32(1000*i), trace.ACK, 0)
 		}
-		c.Add(&p)
+		c.Add(&p, Mark(b2i(i%1000 == 999)), 1e6)
 	}
 	again := 0
 	for _, m := range c.side[0].data {
-		again += b2i(m.again)
+		again += b2i(m.mark == Again)
 	}
-	if len(c.side[0].data) > maxPoints || len(c.side[0].acks) > maxPoints || len(c.samples[1]) > maxSamples || again != c.side[0].again || again < 100 {
-		t.Errorf("%d segments (%d again of %d), %d ACKs, %d samples", len(c.side[0].data), again, c.side[0].again, len(c.side[0].acks), len(c.samples[1]))
-	}
-}
-
-func TestTimersAreBounded(t *testing.T) {
-	c := New(Request{})
-	for i := range 3 * maxTimers {
-		p := seg(i+1, float64(i), true, 1, 0, trace.SYN, 0)
-		p.Src = netip.AddrFrom4([4]byte{10, byte(i >> 16), byte(i >> 8), byte(i)})
-		c.Add(&p)
-	}
-	if len(c.timers) > maxTimers {
-		t.Errorf("%d timers", len(c.timers))
+	if len(c.side[0].data) > maxPoints || len(c.side[0].acks) > maxPoints || len(c.samples[1]) > maxSamples || again != c.side[0].marked[Again] || again < 100 {
+		t.Errorf("%d segments (%d again of %d), %d ACKs, %d samples", len(c.side[0].data), again, c.side[0].marked[Again], len(c.side[0].acks), len(c.samples[1]))
 	}
 }
 
@@ -219,22 +203,23 @@ func TestLabels(t *testing.T) {
 		return trace.Packet{Proto: trace.UDP, SrcPort: src, DstPort: dst, Len: 30}
 	}
 	for _, tt := range []struct {
-		p     trace.Packet
-		again bool
-		want  string
+		p    trace.Packet
+		mark Mark
+		want string
 	}{
-		{seg(1, 0, true, 1, 0, trace.SYN, 0), false, "SYN"},
-		{seg(1, 0, true, 1, 0, trace.SYN, 0), true, "SYN (sent again)"},
-		{seg(1, 0, true, 1, 0, trace.SYN|trace.ACK, 0), false, "SYN, ACK"},
-		{seg(1, 0, true, 1, 0, trace.PSH|trace.ACK, 9), false, "ACK, 9 bytes, window 100"},
-		{seg(1, 0, true, 1, 0, trace.RST, 0), false, "RST"},
-		{udp(5, 53), false, "DNS query, 30 bytes"},
-		{udp(53, 5), false, "DNS answer, 30 bytes"},
-		{udp(4, 5), false, "UDP, 30 bytes"},
-		{trace.Packet{Proto: trace.ICMP, Window: 3<<8 | 4, Len: 36}, false, "ICMP type 3 code 4, 36 bytes"},
-		{trace.Packet{Proto: 47, Len: 3}, false, "IP protocol 47, 3 bytes"},
+		{seg(1, 0, true, 1, 0, trace.SYN, 0), Unmarked, "SYN"},
+		{seg(1, 0, true, 1, 0, trace.SYN, 0), Again, "SYN (sent again)"},
+		{seg(1, 0, true, 1, 0, trace.SYN|trace.ACK, 0), Unmarked, "SYN, ACK"},
+		{seg(1, 0, true, 1, 0, trace.PSH|trace.ACK, 9), Unmarked, "ACK, 9 bytes, window 100"},
+		{seg(1, 0, true, 1, 0, trace.RST, 0), Unmarked, "RST"},
+		{seg(1, 0, true, 1, 0, trace.ACK, 9), Disordered, "ACK, 9 bytes, window 100 (out of order)"},
+		{udp(5, 53), Unmarked, "DNS query, 30 bytes"},
+		{udp(53, 5), Unmarked, "DNS answer, 30 bytes"},
+		{udp(4, 5), Unmarked, "UDP, 30 bytes"},
+		{trace.Packet{Proto: trace.ICMP, Window: 3<<8 | 4, Len: 36}, Unmarked, "ICMP type 3 code 4, 36 bytes"},
+		{trace.Packet{Proto: 47, Len: 3}, Unmarked, "IP protocol 47, 3 bytes"},
 	} {
-		if got := (rung{tt.p, tt.again}).label(); got != tt.want {
+		if got := (rung{tt.p, tt.mark}).label(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)
 		}
 	}
@@ -243,7 +228,7 @@ func TestLabels(t *testing.T) {
 // TestPNG reads a picture back: its size, its texts, and that something other than white is on it.
 func TestPNG(t *testing.T) {
 	list := transfer(30)
-	c := run(Request{File: "x.pcap", Stream: stream, StreamName: "stream 3", Frame: 10, Retransmitted: []int{20}, Exchange: stream}, list...)
+	c := runAgain(Request{File: "x.pcap", Stream: stream, StreamName: "stream 3", Frame: 10, Exchange: stream}, []int{20}, list...)
 	pictures := c.Pictures()
 	var names []string
 	for _, p := range pictures {
@@ -316,6 +301,6 @@ func BenchmarkAdd(b *testing.B) {
 	list := transfer(500)
 	c := New(Request{Stream: stream})
 	for i := 0; b.Loop(); i++ {
-		c.Add(&list[i%len(list)])
+		c.Add(&list[i%len(list)], Unmarked, 1e6)
 	}
 }

@@ -208,9 +208,9 @@ func (c *Collector) throughput() Picture {
 	}
 	out.Alt = fmt.Sprintf("On average %s, at most %s in %s; ", bits(float64(bytes)*8/c.end()), bits(peak*1e6), duration(seconds))
 	if repeated == 0 {
-		out.Alt += "no segment was sent twice."
+		out.Alt += "no TCP segment was sent again or out of order."
 	} else {
-		out.Alt += fmt.Sprintf("%d of %d TCP segments (%.2g %%) were sent again, most of them around %s.", repeated, segments,
+		out.Alt += fmt.Sprintf("%d of %d TCP segments (%.2g %%) were sent again or are out of order, most of them around %s.", repeated, segments,
 			100*float64(repeated)/float64(segments), duration((float64(worst)+0.5)*seconds))
 	}
 	unit := "Mbit/s"
@@ -221,7 +221,7 @@ func (c *Collector) throughput() Picture {
 		}
 	}
 	out.draw = func(cv draw.Canvas) error {
-		top, low := axes("", "IP throughput ("+unit+")", c.end()), axes("time since the first packet (s)", "retransmissions", c.end())
+		top, low := axes("", "IP throughput ("+unit+")", c.end()), axes("time since the first packet (s)", "again, out of order (segments)", c.end())
 		top.Y.Min, low.Y.Min, low.Y.Max = 0, 0, max(1, float64(bins[worst].again))
 		low.Y.Tick.Marker = whole{}
 		line(top, rate, "", blue, 1.3)
@@ -359,7 +359,7 @@ func (c *Collector) timeSequence() Picture {
 		return out
 	}
 	out.Title = fmt.Sprintf("Time-sequence graph of %s, data from %s", c.req.StreamName, src)
-	out.Alt = fmt.Sprintf("%d bytes in %d segments, %d of them sent again", h.bytes, h.total, h.again)
+	out.Alt = fmt.Sprintf("%d bytes in %d segments, %d of them sent again, %d out of order", h.bytes, h.total, h.marked[Again], h.marked[Disordered])
 	if h.quiet > 0.2 {
 		out.Alt += fmt.Sprintf("; the longest pause is %s, at %s", duration(h.quiet), duration(h.quietAt))
 	}
@@ -372,17 +372,16 @@ func (c *Collector) timeSequence() Picture {
 		p := axes("time since the first packet (s)", "bytes since the first sequence number", last)
 		p.X.Min, p.X.Max = first, max(last, first+1e-3)
 		line(p, steps(h.acks), "acknowledged", green, 1)
-		var once, again []point
+		var by [3][]point
 		for _, m := range h.data {
-			if m.again {
-				again = append(again, point{m.at, m.end})
-			} else {
-				once = append(once, point{m.at, m.end})
-			}
+			by[m.mark] = append(by[m.mark], point{m.at, m.end})
 		}
-		dots(p, once, "segment", blue, 1.3, draw.BoxGlyph{})
-		if len(again) > 0 {
-			dots(p, again, "sent again", red, 3, draw.CrossGlyph{})
+		dots(p, by[Unmarked], "segment", blue, 1.3, draw.BoxGlyph{})
+		if len(by[Disordered]) > 0 {
+			dots(p, by[Disordered], "out of order", red, 3, draw.RingGlyph{})
+		}
+		if len(by[Again]) > 0 {
+			dots(p, by[Again], "sent again", red, 3, draw.CrossGlyph{})
 		}
 		p.Legend.Left = true
 		p.Legend.XOffs = 8

@@ -58,7 +58,7 @@ func when(list []rung, i int) string {
 // draw makes an arrow, slanting down as time passes, with its label above.
 func (r rung) draw(c draw.Canvas, x [2]vg.Length, y, step vg.Length, fromLeft bool) {
 	var col color.Color = blue
-	if r.again || r.Flags&trace.RST != 0 && r.Proto == trace.TCP {
+	if r.mark != Unmarked || r.Flags&trace.RST != 0 && r.Proto == trace.TCP {
 		col = red
 	}
 	a, b := vg.Point{X: x[0], Y: y}, vg.Point{X: x[1], Y: y - step/4}
@@ -107,10 +107,7 @@ func (r rung) label() string {
 	default:
 		s = fmt.Sprintf("IP protocol %d, %d bytes", r.Proto, r.Len)
 	}
-	if r.again {
-		s += " (sent again)"
-	}
-	return s
+	return s + [...]string{"", " (sent again)", " (out of order)"}[r.mark]
 }
 
 func (r rung) tcpLabel() string {
@@ -139,7 +136,7 @@ func conclusion(list []rung) string {
 	again := 0
 	for _, r := range list {
 		answered = answered || src(r) != from
-		if r.again {
+		if r.mark == Again {
 			again++
 		}
 	}

@@ -4,7 +4,7 @@
 // alternative text.
 //
 // A Collector sees the packets once and keeps a bounded amount, whatever the size of the capture; it
-// takes verdicts about retransmissions from the caller, so that pictures and numbers agree. The
+// takes verdicts and round-trip times from its caller, so that pictures and numbers agree. The
 // package is pure: it writes to a writer.
 package picture
 

@@ -19,15 +19,15 @@ func collect(t *testing.T, name string, req Request) *Collector {
 	t.Helper()
 	packets := tracetest.Load(t, name)
 	req.File = name
-	top := map[direction]uint32{}
+	top, again := map[netip.AddrPort]uint32{}, map[int]bool{}
 	for i := range packets {
 		p := &packets[i]
 		if p.Proto != trace.TCP || p.Span() == 0 {
 			continue
 		}
-		d := direction{netip.AddrPortFrom(p.Src, p.SrcPort), netip.AddrPortFrom(p.Dst, p.DstPort)}
+		d := netip.AddrPortFrom(p.Src, p.SrcPort)
 		if last, known := top[d]; known && int32(p.Seq-last) < 0 {
-			req.Retransmitted = append(req.Retransmitted, p.Frame)
+			again[i] = true
 		} else {
 			top[d] = p.Seq + uint32(p.Span())
 		}
@@ -41,7 +41,7 @@ func collect(t *testing.T, name string, req Request) *Collector {
 	}
 	c := New(req)
 	for i := range packets {
-		c.Add(&packets[i])
+		c.Add(&packets[i], Mark(b2i(again[i])), 0)
 	}
 	return c
 }

@@ -171,10 +171,33 @@ func Baseline(d *baseline.Drift) string {
 			actions(&b, i.Code, "")
 		}
 	}
+	if c := suspect(d); !done && c != "" {
+		done = true
+		fmt.Fprintf(&b, "No finding explains it. What the figure that became worst usually means is: %s.\n\n", strings.ToLower(title(c)))
+		actions(&b, c, "")
+	}
 	if !done {
-		b.WriteString("There is no finding to act on.\n")
+		b.WriteString("There is nothing to act on.\n")
 	}
 	return b.String()
+}
+
+// suspect is the code of what usually makes the worst metric worse; empty when none became worse.
+func suspect(d *baseline.Drift) string {
+	if d.Verdict != "REGRESSION" || len(d.Changes) == 0 {
+		return ""
+	}
+	for _, m := range []struct{ metric, code string }{
+		{"TCP retransmissions", "packet-loss"}, {"duplicate ACKs", "packet-loss"}, {"segments out of order", "reordering"}, {"zero windows", "zero-window"},
+		{"resets", "rst-by-server"}, {"TCP connections without", "syn-blackhole"}, {"TCP round-trip", "high-latency"}, {"DNS queries unanswered", "dns-timeout"},
+		{"DNS responses that say no", "dns-servfail"}, {"DNS latency", "dns-slow"}, {"echo requests", "packet-loss"}, {"echo round-trip", "high-latency"},
+		{"HTTP responses", "http-errors"}, {"HTTP response time", "slow-server"}, {"ARP", "arp-failure"},
+	} {
+		if strings.HasPrefix(d.Changes[0].Metric, m.metric) {
+			return m.code
+		}
+	}
+	return ""
 }
 
 func figure(v *float64) string {

@@ -52,9 +52,22 @@ func TestBaseline(t *testing.T) {
 		t.Errorf("headings %q", headings(md))
 	}
 	same := Baseline(baseline.Compare(baseline.Snapshot{}, baseline.Snapshot{}))
-	for _, want := range []string{"**STABLE**", "None.", "There is no finding to act on."} {
+	for _, want := range []string{"**STABLE**", "None.", "There is nothing to act on."} {
 		if !strings.Contains(same, want) {
 			t.Errorf("no %q in\n%s", want, same)
+		}
+	}
+}
+
+// TestSuspect: every metric of a snapshot has something to suspect.
+func TestSuspect(t *testing.T) {
+	for _, m := range parse(t, sick).Snapshot().Metrics {
+		worse := m
+		m.Value, worse.Value = 1000, 9000
+		d := baseline.Compare(baseline.Snapshot{Metrics: []baseline.Metric{m}}, baseline.Snapshot{Metrics: []baseline.Metric{worse}})
+		md := Baseline(d)
+		if suspect(d) == "" || !strings.Contains(md, "What the figure that became worst usually means") || !strings.Contains(md, "**Verify.**") {
+			t.Errorf("%s: suspects %q in\n%s", m.Name, suspect(d), md)
 		}
 	}
 }

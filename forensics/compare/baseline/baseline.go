@@ -72,6 +72,8 @@ type Drift struct {
 	Verdict string `json:"verdict"`
 	Weight  string `json:"weight"`
 	Summary string `json:"summary"`
+	// Severity is that of a finding: of a regression by its weight, MEDIUM to CRITICAL; INFO otherwise.
+	Severity string `json:"severity"`
 }
 
 // Compare compares two captures of different times. Metrics are matched by name.
@@ -184,6 +186,7 @@ func (d *Drift) issues(before, after []Issue) {
 // conclude weighs everything. A new finding that is worth reading is a regression whatever the
 // figures say.
 func (d *Drift) conclude() {
+	defer d.weigh()
 	d.Verdict, d.Weight = "STABLE", "stable"
 	d.Summary = "Nothing that is measured changed by 10 % or more."
 	if len(d.Changes) > 0 && d.Changes[0].rank() >= 10 {
@@ -202,6 +205,13 @@ func (d *Drift) conclude() {
 			d.Summary += fmt.Sprintf(" New: %s (%s).", i.Code, i.Summary)
 			break
 		}
+	}
+}
+
+func (d *Drift) weigh() {
+	d.Severity = "INFO"
+	if d.Verdict == "REGRESSION" {
+		d.Severity = map[string]string{"noteworthy": "MEDIUM", "significant": "HIGH", "critical": "CRITICAL"}[d.Weight]
 	}
 }
 

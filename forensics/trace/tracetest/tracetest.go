@@ -83,6 +83,10 @@ func fill(p *trace.Packet, pkt gopacket.Packet) {
 		p.Dst, _ = netip.AddrFromSlice(l.DstIP)
 		p.TTL, p.TOS, p.Size, p.Proto = l.HopLimit, l.TrafficClass, int(l.Length)+40, uint8(l.NextHeader)
 		rest, p.Len = l.Payload, int(l.Length)
+		if h, ok := pkt.Layer(layers.LayerTypeIPv6HopByHop).(*layers.IPv6HopByHop); ok {
+			p.Proto = uint8(h.NextHeader)
+			rest, p.Len = h.Payload, p.Len-len(h.Contents)
+		}
 	}
 	if p.Offset == 0 {
 		rest = transport(p, pkt, rest)
@@ -122,13 +126,21 @@ func transport(p *trace.Packet, pkt gopacket.Packet, rest []byte) []byte {
 		if k := rest[0]; k == 0 || k == 8 || k == 128 || k == 129 {
 			p.SrcPort, p.Seq = binary.BigEndian.Uint16(rest[4:]), uint32(binary.BigEndian.Uint16(rest[6:]))
 			p.DstPort = p.SrcPort
-		} else if len(rest) >= 36 {
-			p.Len, rest = 16, rest[20:]
-			return rest[8:16]
+		} else if head := quotedHeader(rest[8:]); len(rest) >= 8+head+8 {
+			p.Len = 8
+			return rest[8+head : 8+head+8]
 		}
 	default:
 		return rest
 	}
 	p.Len -= 8
 	return rest[8:]
+}
+
+// quotedHeader is the length of the IP header that an ICMP error quotes.
+func quotedHeader(b []byte) int {
+	if len(b) > 0 && b[0]>>4 == 4 {
+		return int(b[0]&15) * 4
+	}
+	return 40
 }
