@@ -97,6 +97,7 @@ tool ip
       use route-filter
     sub get
       word from prefix
+      word to prefix
       word iif iface
       word oif iface
       word dev iface
@@ -107,7 +108,6 @@ tool ip
       word ipproto name
       word sport number
       word dport number
-      word to prefix
       word fibmatch connected notify
       args routeto
     deny add change chg replace prepend append test delete flush save restore showdump : changes or dumps routes
@@ -760,7 +760,7 @@ tool id
 tool date
   style words
   safe    the time, printed
-  -u --utc --universal -R --rfc-email -I --version --help
+  -u --utc --universal -R --rfc-email -I -Idate -Ihours -Iminutes -Iseconds -Ins -Id -Ih -Im -Is --version --help
   -d --date             time
   --iso-8601 --rfc-3339 enum(date|hours|minutes|seconds|ns)=
   no -s --set : sets the clock

@@ -98,7 +98,7 @@ tool openssl
     no -proxy -proxy_user -proxy_pass -unix : goes through another host or a local service
     no -quiet -ign_eof : waits until the server closes
     no -msg -debug -trace -nbio_test : dumps the traffic
-    need -connect -host -help : needs -connect host:port
+    check s-client
     args hostport?
   sub x509
     -noout -text -dates -startdate -enddate -subject -issuer -fingerprint -serial -hash -subject_hash -issuer_hash -email -ocsp_uri -ocspid -purpose -pubkey -modulus

@@ -19,6 +19,7 @@ var checks = map[string]func(*Call) *Problem{
 	"one-of-capture": captureOrList,
 	"delay-count":    delayCount,
 	"duration":       duration,
+	"s-client":       sClient,
 	"systemctl-show": systemctlShow,
 	"nmcli-fields":   nmcliFields,
 }
@@ -276,6 +277,14 @@ var nmcliSecret = regexp.MustCompile(`(?i)psk|secret|passw|wep|pin|key|private`)
 func delayCount(c *Call) *Problem {
 	if len(c.Args) == 1 {
 		return c.problem("need", "%s %s repeats for ever; add a count, as in \"1 5\"", c.Name, Clip(c.Args[0]))
+	}
+	return nil
+}
+
+// sClient wants to know where to connect to.
+func sClient(c *Call) *Problem {
+	if len(c.Args) == 0 && !c.Has("-connect", "-host", "-help") {
+		return c.problem("need", "openssl s_client needs -connect host:port")
 	}
 	return nil
 }
