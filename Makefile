@@ -82,7 +82,8 @@ bench-pcap: deps-bench build
 	@$(BIN)/ghostlab pcapbench
 
 screenshots: deps-test build
-	@echo "== pictures of the documents, from the demo"
+	@echo "== pictures of the documents, from the demo and a terminal"
+	@RECORD=$(CURDIR)/docs/images/terminal.txt $(GO) test -count 1 -run TestTerminalPicture ./cmd/ghostbot
 	@node $(SIM)/screenshots.mjs $(BIN)/ghostlab docs/images
 
 fmt:

@@ -410,9 +410,12 @@ func bullets(title string, lines []string) []slackgo.RichTextElement {
 	}
 	var items []slackgo.RichTextElement
 	for _, l := range lines[:min(len(lines), 8)] {
-		items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(l), 240))))
+		items = append(items, slackgo.NewRichTextSection(word(cut(quoted(oneLine(l)), 240))))
 	}
 	return []slackgo.RichTextElement{slackgo.NewRichTextSection(bold(title)), slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...)}
 }
+
+// quoted puts quotes where a report has code: in Slack only heads and ids are code.
+func quoted(s string) string { return strings.ReplaceAll(s, "`", `"`) }
 
 func fileName(sid string) string { return "ghost_rca_" + sid + ".md" }

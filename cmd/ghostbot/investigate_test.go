@@ -83,11 +83,14 @@ func openConsole(t *testing.T, state string, args ...string) *console {
 	return c
 }
 
-func (c *console) all() string {
+func (c *console) raw() string {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return sequence.ReplaceAllString(c.text.String(), "")
+	return c.text.String()
 }
+
+// all is everything that was printed, without what moves the cursor.
+func (c *console) all() string { return sequence.ReplaceAllString(c.raw(), "") }
 
 // expect waits for a text behind the last one that was expected.
 func (c *console) expect(want string) {
@@ -446,5 +449,35 @@ func TestInvestigateBadInput(t *testing.T) {
 		if code != exitUsage || !strings.Contains(errOut, tt.want) || !strings.Contains(errOut, "usage: ghostbot investigate") {
 			t.Errorf("%q: exit code %d, %q, want %q", tt.args, code, errOut, tt.want)
 		}
+	}
+}
+
+// TestTerminalPicture records a case for the picture of the documents, when RECORD
+// names a file (make screenshots).
+func TestTerminalPicture(t *testing.T) {
+	to := os.Getenv("RECORD")
+	if to == "" {
+		t.Skip("RECORD names no file: make screenshots sets it")
+	}
+	addr, _ := gateway(t)
+	dir := t.TempDir()
+	c := openConsole(t, dir, "checkout gets 502 from "+addr+" since 10:40")
+	c.expect("Your choice: ")
+	c.send("d\r")
+	c.expect("Denial reason")
+	c.send("no captures on this host\r")
+	c.finish()
+	c.exit()
+	var v vt
+	v.write(c.raw())
+	text := strings.ReplaceAll(v.String(), dir, ".")
+	if i := strings.Index(text, "[Ghost Agent] Nothing listens"); i > 0 { // the end of the case
+		text = text[i:]
+	}
+	if i := strings.Index(text, "Recommended:"); i > 0 {
+		text = text[:i]
+	}
+	if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
+		t.Fatal(err)
 	}
 }
