@@ -257,18 +257,41 @@ func (a *Approvals) invalid(ctx context.Context, p storedProposal) string {
 	return fmt.Sprintf("%d different people are needed now, %d approved", need, good)
 }
 
-// Done implements [safeexec.Approver].
+// Done implements [safeexec.Approver]. A proposal that was not started is closed:
+// nobody may be told any more that it waits.
 func (a *Approvals) Done(ctx context.Context, want safeexec.Proposal, r safeexec.Result) error {
-	p, err := loadProposal(ctx, a.db, a.sid, want.ID)
-	if errors.Is(err, store.ErrNotFound) {
-		return nil // a SAFE command has no stored proposal
+	for {
+		p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+		if errors.Is(err, store.ErrNotFound) {
+			return nil // never asked about
+		}
+		if err != nil {
+			return err
+		}
+		switch p.State {
+		case StateStarted:
+			p.State = StateDone
+			if r.Error == "outcome_unknown" {
+				p.State = StateUnknown
+			}
+		case StatePending, StateApproved:
+			p.State, p.At, p.Reason = unstarted(r), time.Now().UTC(), r.DenialReason
+		default:
+			return nil
+		}
+		if err := p.put(ctx, a.db, a.sid, nil, nil); err == nil || !conflict(err) {
+			return err
+		}
 	}
-	if err != nil || p.State != StateStarted {
-		return err
+}
+
+// unstarted is what becomes of an open proposal by a result without a start.
+func unstarted(r safeexec.Result) string {
+	switch {
+	case r.Error == "superseded":
+		return StateSuperseded
+	case r.DenialReason == "expired":
+		return StateExpired
 	}
-	p.State = StateDone
-	if r.Error == "outcome_unknown" {
-		p.State = StateUnknown
-	}
-	return p.put(ctx, a.db, a.sid, nil, nil)
+	return StateCancelled
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +16,8 @@ import (
 	"ghostbot/audit"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
+	"ghostbot/safeexec/policy"
+	"ghostbot/safeexec/redact"
 	"ghostbot/store"
 )
 
@@ -614,5 +617,55 @@ func TestSettle(t *testing.T) {
 	}
 	if answered, err := a.Settle(ctx, safeexec.Proposal{ID: strings.Repeat("0", 32)}); err != nil || answered {
 		t.Errorf("Settle of an unknown proposal = %v, %v", answered, err)
+	}
+}
+
+// TestRecheckLeavesNothingOpen: when the rules changed and the next link of a chain
+// is nothing that people are asked about, the record of the old one is closed, and
+// a click on its card is told so.
+func TestRecheckLeavesNothingOpen(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		argv   []string // SAFE, or FORBIDDEN, by today's policy
+		answer bool     // somebody approved before the restart
+	}{
+		{"SAFE now", []string{"dig", "example.com"}, false},
+		{"SAFE now, approved before", []string{"dig", "example.com"}, true},
+		{"FORBIDDEN now", []string{"rm", "-rf", "/"}, false},
+		{"FORBIDDEN now, approved before", []string{"rm", "-rf", "/"}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			of, a, _, log := starter(t)
+			ctx := context.Background()
+			pr := safeexec.Proposal{SessionID: a.sid, Argv: tt.argv, Display: strings.Join(tt.argv, " "), Class: safeexec.Risky, Requester: "U1",
+				Program: "/usr/bin/" + tt.argv[0], Policy: "of yesterday", Expires: time.Now().Add(time.Minute).UTC().Round(0)}
+			pr.Digest = safeexec.Digest(pr)
+			n, hash, err := log.Journal("shell").Append(ctx, "proposed", pr)
+			if err != nil {
+				t.Fatal(err)
+			}
+			pr.AuditID, pr.ID = fmt.Sprintf("%s_%03d", a.sid, n), hash[:32]
+			data, _ := json.Marshal(storedProposal{Proposal: pr, State: StatePending, Needed: 1})
+			if _, err := of.db.Put(ctx, proposalKey(a.sid, pr.ID), data, store.Absent); err != nil {
+				t.Fatal(err)
+			}
+			if tt.answer {
+				of.resolve(clickOn(pr, "U2", safeexec.Approve))
+			}
+			sh, err := safeexec.New(safeexec.Options{SessionID: a.sid, Policy: policy.New(policy.Options{}), Journal: log.Journal("shell"), Approver: a,
+				Redactor: redact.New(redact.Options{}), Dir: t.TempDir(), Path: t.TempDir(), Requester: "U1"}) // no program is installed
+			if err != nil {
+				t.Fatal(err)
+			}
+			if res, err := sh.Continue(ctx, safeexec.Record{Proposal: pr}); err != nil || res.AuditID == pr.AuditID {
+				t.Errorf("Continue = %+v, %v, want the result of a new link", res, err)
+			}
+			if p, err := loadProposal(ctx, of.db, a.sid, pr.ID); err != nil || p.State != StateSuperseded {
+				t.Errorf("the old record is %s, %v, want SUPERSEDED", p.State, err)
+			}
+			if r := of.resolve(clickOn(pr, "U2", safeexec.Approve)); r.OK || !strings.Contains(r.Text, StateSuperseded) {
+				t.Errorf("a click on the old card = %+v", r)
+			}
+		})
 	}
 }

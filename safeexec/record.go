@@ -142,11 +142,11 @@ func (s *Shell) resume(ctx context.Context, r Record) (Result, error) {
 		res, _ := s.lost(r)
 		return s.done(ctx, r.Proposal, res)
 	case r.Decided != nil && r.Decided.Decision == modified:
-		return s.finish(ctx, r.Proposal, replaced("user_modified", "edited by a person"))
+		return s.done(ctx, r.Proposal, replaced("user_modified", "edited by a person"))
 	case r.Decided != nil:
-		return s.finish(ctx, r.Proposal, replaced("blocked", r.Decided.Reason))
+		return s.done(ctx, r.Proposal, replaced("blocked", r.Decided.Reason))
 	}
-	return s.finish(ctx, r.Proposal, replaced("blocked", "replaced"))
+	return s.done(ctx, r.Proposal, replaced("blocked", "replaced"))
 }
 
 // unknown is for an intent without an outcome. What is left of the process is

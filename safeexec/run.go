@@ -154,8 +154,26 @@ func (s *Shell) ask(ctx context.Context, p Proposal) (d Decided, text string, er
 	if err != nil && ctx.Err() != nil {
 		return d, "", fmt.Errorf("ask: %w", context.Cause(ctx))
 	}
+	if err != nil {
+		dec, err = s.settled(ctx, p, err)
+	}
 	d = s.judge(p, dec, err)
 	return d, dec.Modified, s.decide(ctx, d)
+}
+
+// settled takes the answer that is stored all the same when asking failed with
+// why: what people were told must be what is journaled. When there is none, none
+// counts any more.
+func (s *Shell) settled(ctx context.Context, p Proposal, why error) (Decision, error) {
+	ctx, cancel := s.detach(ctx)
+	defer cancel()
+	if answered, err := s.opt.Approver.Settle(ctx, p); err != nil || !answered {
+		return Decision{}, why
+	}
+	if dec, err := s.askSafely(ctx, p); err == nil {
+		return dec, nil
+	}
+	return Decision{}, why
 }
 
 // decide journals an answer, even when ctx has ended: it is stored already, and
@@ -247,7 +265,7 @@ func (s *Shell) answered(ctx context.Context, p Proposal, d Decided, typed strin
 	if reason == "" {
 		reason = strings.ToLower(d.Decision)
 	}
-	res, err := s.finish(ctx, p, Result{Status: "denied", Action: action, DenialReason: reason, DecidedBy: d.By})
+	res, err := s.done(ctx, p, Result{Status: "denied", Action: action, DenialReason: reason, DecidedBy: d.By})
 	return nil, res, err
 }
 
@@ -258,7 +276,7 @@ func (s *Shell) use(ctx context.Context, p Proposal, d Decided, more bool) (*Pro
 		return nil, res, err
 	}
 	if res, refused := s.refuse(p); refused {
-		res, err := s.finish(ctx, p, res)
+		res, err := s.done(ctx, p, res)
 		return nil, res, err
 	}
 	now, why := s.recheck(p)
@@ -281,7 +299,7 @@ func (s *Shell) late(ctx context.Context, p Proposal, d Decided) (Result, error)
 	if err := s.decide(ctx, e); err != nil {
 		return Result{}, err
 	}
-	return s.finish(ctx, p, Result{Status: "denied", Action: "user_abandoned", DenialReason: e.Reason, DecidedBy: d.By})
+	return s.done(ctx, p, Result{Status: "denied", Action: "user_abandoned", DenialReason: e.Reason, DecidedBy: d.By})
 }
 
 // modify makes a person's edit the next link. They are its requester.
@@ -312,7 +330,7 @@ func (s *Shell) supersede(ctx context.Context, p, next Proposal, why string, mor
 // loses what p was replaced by.
 func (s *Shell) replace(ctx context.Context, p, next Proposal, action, why string, more bool) (*Proposal, Result, error) {
 	if !more {
-		res, err := s.finish(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: fmt.Sprintf("replaced %d times", maxLinks)})
+		res, err := s.done(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: fmt.Sprintf("replaced %d times", maxLinks)})
 		return nil, res, err
 	}
 	next.Replaces = p.AuditID
@@ -320,7 +338,7 @@ func (s *Shell) replace(ctx context.Context, p, next Proposal, action, why strin
 	if err != nil {
 		return nil, Result{}, err
 	}
-	if _, err := s.finish(ctx, p, replaced(action, why)); err != nil {
+	if _, err := s.done(ctx, p, replaced(action, why)); err != nil {
 		return nil, Result{}, err
 	}
 	return &next, Result{}, nil
@@ -345,7 +363,7 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 		if ctx.Err() != nil || errors.Is(err, ErrPanicked) {
 			return Result{}, fmt.Errorf("start %s: %w", p.AuditID, err)
 		}
-		return s.finish(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: s.scrub("start refused: " + err.Error()), DecidedBy: d.By})
+		return s.done(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: s.scrub("start refused: " + err.Error()), DecidedBy: d.By})
 	}
 	before := look(p.Dir)
 	end, err := process.Run(ctx, s.spec(p, startBy), func(st process.Started) error { return s.journalStarted(ctx, p, st) })
@@ -428,11 +446,11 @@ func (s *Shell) finish(ctx context.Context, p Proposal, r Result) (Result, error
 	return r, nil
 }
 
-// done finishes a command that had its intent and, if it was RISKY, tells the
-// approver.
+// done finishes a command and, if it was RISKY, tells the approver, whether it was
+// started or not: a proposal whose outcome is journaled waits for nobody.
 func (s *Shell) done(ctx context.Context, p Proposal, r Result) (Result, error) {
 	r, err := s.finish(ctx, p, r)
-	if err != nil || p.Class == Safe {
+	if err != nil || p.Class != Risky {
 		return r, err
 	}
 	ctx, cancel := s.detach(ctx)

@@ -441,3 +441,93 @@ func TestApprovalThatDoesNotCountAnyMore(t *testing.T) {
 		t.Errorf("journal\n got %s\nwant %s", got, want)
 	}
 }
+
+// TestAnswerThatIsStoredAlthoughAskingFailed: somebody was told that they decided,
+// so that is what is journaled; without one, nothing is left open.
+func TestAnswerThatIsStoredAlthoughAskingFailed(t *testing.T) {
+	for _, c := range []struct {
+		name    string
+		stored  bool
+		journal string
+	}{
+		{"answered", true, "proposed APPROVED intent started outcome:completed"},
+		{"not answered", false, "proposed DENIED outcome:denied"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var l *lab
+			l = newLab(t, func(ctx context.Context, p Proposal) (Decision, error) {
+				if d, _ := approve(ctx, p); c.stored {
+					l.ppl.mu.Lock()
+					l.ppl.stored[p.ID], l.ppl.digests[p.ID] = d, p.Digest
+					l.ppl.mu.Unlock()
+				}
+				return Decision{}, errors.New("the store does not answer")
+			})
+			l.program("frob", "touch ran")
+			l.run("frob x")
+			if got := l.j.kinds(); got != c.journal {
+				t.Errorf("journal\n got %s\nwant %s", got, c.journal)
+			}
+			if p := Fold(l.j.all())[0].Proposal; len(l.ppl.done) != 1 || l.ppl.done[p.ID].Status == "" {
+				t.Errorf("closed proposals: %+v", l.ppl.done)
+			}
+		})
+	}
+}
+
+// TestEveryEndClosesTheProposal: whatever becomes of a RISKY proposal, the approver
+// is told, so that its record does not stay open.
+func TestEveryEndClosesTheProposal(t *testing.T) {
+	late := func(context.Context, Proposal) (Decision, error) {
+		return Decision{Action: Approve, By: "U1", UseBy: time.Now().Add(-time.Second)}, nil
+	}
+	for _, c := range []struct {
+		name   string
+		answer func(context.Context, Proposal) (Decision, error)
+		change func(*lab)
+		error  string
+		status string
+	}{
+		{"denied", nobody, nil, "", "denied"},
+		{"too late", late, nil, "", "denied"},
+		{"edited to a SAFE command", edit("uptime"), nil, "superseded", "error"},
+		{"edited to a FORBIDDEN one", edit("rm -rf /"), nil, "superseded", "error"},
+		{"start refused", approve, func(l *lab) { l.ppl.refuse = errors.New("stopped") }, "", "denied"},
+		{"the policy changed", approve, func(l *lab) { l.Shell.policy = &looser{classifier: l.policy} }, "superseded", "error"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, c.answer)
+			l.program("frob", "true")
+			l.program("uptime", "true")
+			if c.change != nil {
+				c.change(l)
+			}
+			l.run("frob x")
+			p := Fold(l.j.all())[0].Proposal
+			if r := l.ppl.done[p.ID]; r.Status != c.status || r.Error != c.error {
+				t.Errorf("closed with %q %q, want %q %q; journal %s", r.Status, r.Error, c.status, c.error, l.j.kinds())
+			}
+		})
+	}
+}
+
+// looser is a policy that counts a command as SAFE from its second look on.
+type looser struct {
+	classifier
+	looks int
+}
+
+func (l *looser) ClassifyArgv(argv []string) policy.Verdict {
+	v := l.classifier.ClassifyArgv(argv)
+	if l.looks++; l.looks > 1 {
+		v.Class, v.Rule = Safe, "now-safe"
+	}
+	return v
+}
+
+func (l *looser) Version() string {
+	if l.looks > 1 {
+		return "p2"
+	}
+	return l.classifier.Version()
+}

@@ -117,7 +117,8 @@ type Approver interface {
 	// Valid says why the stored approval of p does not count under the rules in
 	// force now (who may decide, how many people); "" when it does.
 	Valid(ctx context.Context, p Proposal) (why string, err error)
-	// Done marks a started proposal as finished, after its outcome entry.
+	// Done marks a RISKY proposal as finished, after its outcome entry: one that
+	// was started, and one that was not and may still be open.
 	Done(ctx context.Context, p Proposal, r Result) error
 }
 
