@@ -35,7 +35,7 @@
 //  4. A move that runs something goes to safeexec.Shell.Run, directly or through
 //     the orchestrator.
 //  5. The gate parses and classifies. A RISKY command becomes a proposal; the
-//     approver (bot.Approvals) stores it, the projector shows it as a card, and a
+//     approver (proposal.Approvals) stores it, the projector shows it as a card, and a
 //     click is one compare-and-set on the stored proposal.
 //  6. The gate writes the intent in one atomic step with the last check of the
 //     approval, runs the command under a supervisor, redacts, shortens, and writes

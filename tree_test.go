@@ -46,12 +46,13 @@ var arrows = map[string][]string{
 	"ghostbot/agent/playbook/*": {"ghostbot/agent/playbook/..."},
 	"ghostbot/agent/rca":        {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
 
-	"ghostbot/bot":        {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/bot/thread"},
-	"ghostbot/bot/access": {},
-	"ghostbot/bot/thread": {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/show"},
-	"ghostbot/bot/show":   {"ghostbot/agent", "ghostbot/safeexec"},
-	"ghostbot/bot/term":   {"ghostbot/bot", "ghostbot/bot/show", "ghostbot/safeexec", "ghostbot/agent"},
-	"ghostbot/bot/slack":  {"ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/safeexec", "ghostbot/agent"},
+	"ghostbot/bot":          {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/thread"},
+	"ghostbot/bot/access":   {},
+	"ghostbot/bot/proposal": {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access"},
+	"ghostbot/bot/thread":   {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/show"},
+	"ghostbot/bot/show":     {"ghostbot/agent", "ghostbot/safeexec"},
+	"ghostbot/bot/term":     {"ghostbot/bot", "ghostbot/bot/show", "ghostbot/safeexec", "ghostbot/agent"},
+	"ghostbot/bot/slack":    {"ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/safeexec", "ghostbot/agent"},
 
 	"ghostbot/cmd/ghostbot": {"ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 

@@ -39,6 +39,7 @@ import (
 	"errors"
 
 	"ghostbot/bot/access"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
@@ -72,6 +73,21 @@ type (
 	Access = access.Rules
 	// Person is what a transport knows about a user. The zero value may nothing.
 	Person = access.Person
+)
+
+// The states of a command that people are asked about are the room proposal's;
+// these are their names here.
+const (
+	StatePending    = proposal.StatePending
+	StateApproved   = proposal.StateApproved
+	StateStarted    = proposal.StateStarted
+	StateDone       = proposal.StateDone
+	StateUnknown    = proposal.StateUnknown
+	StateDenied     = proposal.StateDenied
+	StateModified   = proposal.StateModified
+	StateExpired    = proposal.StateExpired
+	StateCancelled  = proposal.StateCancelled
+	StateSuperseded = proposal.StateSuperseded
 )
 
 // Front is a transport. Its methods are safe for concurrent use. Text in

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ghostbot/bot/proposal"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -155,12 +156,12 @@ func (h *holder) void(ctx context.Context) (copied bool, err error) {
 	if err != nil || native {
 		return false, err
 	}
-	return true, h.each(ctx, func(p storedProposal) error {
+	return true, h.each(ctx, func(p proposal.Stored) error {
 		if p.State != StatePending && p.State != StateApproved {
 			return nil
 		}
 		p.State, p.At = StateSuperseded, time.Now().UTC()
-		return p.put(ctx, o.DB, h.sid, nil, nil)
+		return p.Put(ctx, o.DB, h.sid, nil, nil)
 	})
 }
 
@@ -246,7 +247,7 @@ func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 	o := h.d.o
 	inv, err := o.Build(Parts{
 		SessionID: h.sid, Opened: h.opened(), Log: h.log, Resume: resume,
-		Approver: &Approvals{db: o.DB, sid: h.sid, fence: h.fence, shell: h.log.Journal("shell"), access: o.Access, front: o.Front},
+		Approver: &proposal.Approvals{DB: o.DB, SessionID: h.sid, Fence: h.fence, Shell: h.log.Journal("shell"), Access: o.Access, People: o.Front},
 		People:   h.people(),
 		Feed:     func(_ context.Context, after uint64) ([]agent.Entry, error) { return h.log.Since(after) },
 		Save:     h.save,
@@ -274,12 +275,12 @@ func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 // cancelOpen cancels the proposals that the end of the case left without an
 // answer: a click on such a card is told so.
 func (h *holder) cancelOpen(ctx context.Context) error {
-	return h.each(ctx, func(p storedProposal) error {
+	return h.each(ctx, func(p proposal.Stored) error {
 		if p.State != StatePending && p.State != StateApproved {
 			return nil
 		}
 		p.State, p.At, p.Reason = StateCancelled, time.Now().UTC(), "the case ended"
-		if err := p.put(ctx, h.d.o.DB, h.sid, nil, nil); err != nil && !conflict(err) {
+		if err := p.Put(ctx, h.d.o.DB, h.sid, nil, nil); err != nil && !conflict(err) {
 			return err
 		}
 		return nil
@@ -287,13 +288,13 @@ func (h *holder) cancelOpen(ctx context.Context) error {
 }
 
 // each reads the stored proposals of the case one by one.
-func (h *holder) each(ctx context.Context, f func(storedProposal) error) error {
+func (h *holder) each(ctx context.Context, f func(proposal.Stored) error) error {
 	vs, err := h.d.o.DB.List(ctx, h.sid, "proposal/")
 	if err != nil {
 		return err
 	}
 	for _, v := range vs {
-		p, err := loadProposal(ctx, h.d.o.DB, h.sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
+		p, err := proposal.Load(ctx, h.d.o.DB, h.sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
 		if err != nil {
 			return err
 		}
@@ -381,7 +382,7 @@ func (h *holder) keep(ctx context.Context) {
 	changed := h.d.o.DB.Watch(ctx, h.sid)
 	every := h.d.o.Lease / 3
 	confirmed := time.Now()
-	next := confirmed.Add(onBeat(every))
+	next := confirmed.Add(proposal.OnBeat(every))
 	for ctx.Err() == nil {
 		h.lookForStop(ctx)
 		h.hear(ctx)
@@ -395,7 +396,7 @@ func (h *holder) keep(ctx context.Context) {
 		if time.Now().Before(next) {
 			continue
 		}
-		next = time.Now().Add(onBeat(every))
+		next = time.Now().Add(proposal.OnBeat(every))
 		rctx, done := context.WithTimeout(ctx, every)
 		asked := time.Now()
 		l, err := h.d.o.DB.Renew(rctx, *h.lease.Load())
@@ -426,7 +427,7 @@ func (h *holder) hear(ctx context.Context) {
 }
 
 func (h *holder) lookForStop(ctx context.Context) {
-	v, err := h.d.o.DB.Get(ctx, stopKey(h.sid))
+	v, err := h.d.o.DB.Get(ctx, proposal.StopKey(h.sid))
 	if err != nil {
 		return // not stopped, or unknown: the intent's guard decides
 	}

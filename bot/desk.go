@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ghostbot/bot/proposal"
 	"log/slog"
 	"slices"
 	"strings"
@@ -234,7 +235,7 @@ func (d *Desk) Stop(ctx context.Context, sid, by string) error {
 	if err != nil {
 		return err
 	}
-	_, _, err = d.o.DB.Once(ctx, stopKey(sid), data)
+	_, _, err = d.o.DB.Once(ctx, proposal.StopKey(sid), data)
 	return err
 }
 
@@ -316,7 +317,7 @@ func (d *Desk) Carry(ctx context.Context, sid string) error {
 		if !errors.Is(err, ErrTampered) {
 			return err
 		}
-		asked := wait(ctx, d.o.DB, sid, pollEvery, func() (bool, time.Time, error) {
+		asked := proposal.Wait(ctx, d.o.DB, sid, proposal.PollEvery, func() (bool, time.Time, error) {
 			q, err := loadQuestion(ctx, d.o.DB, sid, brokenID)
 			return q.Answer != nil, time.Time{}, err
 		})

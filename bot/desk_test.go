@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ghostbot/bot/proposal"
 	"os"
 	"strings"
 	"sync"
@@ -146,7 +147,7 @@ func TestPendingCardSurvivesARestart(t *testing.T) {
 	first := <-props
 	of.until("the card is shown", func() bool { return of.shows("card/") })
 	stop()
-	if p, err := loadProposal(context.Background(), of.db, sid, first.ID); err != nil || p.State != StatePending {
+	if p, err := proposal.Load(context.Background(), of.db, sid, first.ID); err != nil || p.State != StatePending {
 		t.Fatalf("after the restart the proposal is %s, %v", p.State, err)
 	}
 	if r := of.resolve(clickOn(first, "U2", safeexec.Approve)); !r.OK {

@@ -13,6 +13,10 @@ import (
 	"ghostbot/store"
 )
 
+// conflict reports whether err means that a guard did not hold and nothing
+// happened.
+func conflict(err error) bool { return errors.Is(err, store.ErrConflict) }
+
 // instructionMax is the longest instruction that is kept, in bytes.
 const instructionMax = 4000
 

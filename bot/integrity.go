@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ghostbot/bot/proposal"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 	if !resume {
 		return h.adopt(ctx, copied) // new here
 	}
-	if _, err := h.d.o.DB.Get(ctx, stopKey(h.sid)); err == nil {
+	if _, err := h.d.o.DB.Get(ctx, proposal.StopKey(h.sid)); err == nil {
 		return nil // it ends in any case
 	}
 	entries, err := h.log.Since(0)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"ghostbot/bot/proposal"
 	"os"
 	"path/filepath"
 	"strings"
@@ -68,7 +69,7 @@ func resting(t *testing.T, edit ...func(*Options)) (of *office, sid string, pr s
 	sid = of.open("d1")
 	pr = <-asked
 	of.until("the card is stored", func() bool {
-		_, err := loadProposal(context.Background(), of.db, sid, pr.ID)
+		_, err := proposal.Load(context.Background(), of.db, sid, pr.ID)
 		return err == nil
 	})
 	stop()
@@ -216,7 +217,7 @@ func TestFreshCaseTakesThePlace(t *testing.T) {
 	if fresh.SessionID != c.Next {
 		t.Errorf("a proposal of %s, want of %s", fresh.SessionID, c.Next)
 	}
-	if p, err := loadProposal(context.Background(), of.db, sid, pr.ID); err != nil || p.State != StateCancelled {
+	if p, err := proposal.Load(context.Background(), of.db, sid, pr.ID); err != nil || p.State != StateCancelled {
 		t.Errorf("the old card is %s, %v", p.State, err)
 	}
 	if r, err := of.desk.Resolve(context.Background(), clickOn(pr, "U1", safeexec.Approve)); err != nil || r.OK {
@@ -254,11 +255,11 @@ func TestCopiedCaseVoidsItsAnswersAndAsks(t *testing.T) {
 	mu.Unlock()
 	of.again()
 	of.until("people are asked", func() bool { return of.shows("copied here") })
-	p, err := loadProposal(context.Background(), of.db, sid, pr.ID)
+	p, err := proposal.Load(context.Background(), of.db, sid, pr.ID)
 	if err != nil || p.State != StateSuperseded {
 		t.Errorf("an approved proposal of a copied case is %s, %v, want SUPERSEDED", p.State, err)
 	}
-	if d, ok := p.decision(time.Now()); !ok || d.Action != safeexec.Deny || d.Reason != "superseded" {
+	if d, ok := p.Decision(time.Now()); !ok || d.Action != safeexec.Deny || d.Reason != "superseded" {
 		t.Errorf("decision = %+v, %v", d, ok)
 	}
 	of.choose(sid, "tampered-1", ChooseContinue)

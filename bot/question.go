@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ghostbot/bot/proposal"
 	"time"
 
 	"ghostbot/agent"
@@ -43,7 +44,7 @@ func (p *People) Ask(ctx context.Context, q agent.Question) (agent.Answer, error
 		return agent.Answer{}, fmt.Errorf("ask %s: %w", q.ID, err)
 	}
 	var got storedQuestion
-	err := wait(ctx, p.db, p.sid, pollEvery, func() (bool, time.Time, error) {
+	err := proposal.Wait(ctx, p.db, p.sid, proposal.PollEvery, func() (bool, time.Time, error) {
 		var err error
 		got, err = p.look(ctx, q)
 		return got.Answer != nil, q.Expires, err
@@ -188,7 +189,7 @@ func (d *Desk) over(ctx context.Context, sid string) (string, error) {
 	case c.Closed:
 		return "This case is closed; nothing about it can be answered any more.", nil
 	}
-	_, err = d.o.DB.Get(ctx, stopKey(sid))
+	_, err = d.o.DB.Get(ctx, proposal.StopKey(sid))
 	switch {
 	case err == nil:
 		return "This case is being stopped; nothing more runs in it.", nil

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ghostbot/bot/proposal"
 	"strings"
 	"time"
 
@@ -44,7 +45,7 @@ func refuse(format string, args ...any) Reply { return Reply{Text: fmt.Sprintf(f
 // be assumed then.
 func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 	for {
-		p, err := loadProposal(ctx, d.o.DB, c.SessionID, c.ProposalID)
+		p, err := proposal.Load(ctx, d.o.DB, c.SessionID, c.ProposalID)
 		if errors.Is(err, store.ErrNotFound) {
 			return refuse("This card belongs to no proposal that is known here."), nil
 		}
@@ -65,7 +66,7 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 	}
 }
 
-func (d *Desk) resolve(ctx context.Context, c Click, p *storedProposal) (Reply, error) {
+func (d *Desk) resolve(ctx context.Context, c Click, p *proposal.Stored) (Reply, error) {
 	now, err := d.o.DB.Now(ctx)
 	if err != nil {
 		return Reply{}, err
@@ -83,7 +84,7 @@ func (d *Desk) resolve(ctx context.Context, c Click, p *storedProposal) (Reply, 
 		return r, nil
 	}
 	seenKey := store.Key{Scope: c.SessionID, Name: "seen/" + store.KeyPart(c.Delivery)}
-	err = p.put(ctx, d.o.DB, c.SessionID,
+	err = p.Put(ctx, d.o.DB, c.SessionID,
 		[]store.Guard{{Key: seenKey, Version: store.Absent}, {Before: p.Proposal.Expires}},
 		[]store.Write{{Key: seenKey, Data: []byte(`{"proposal":"` + p.Proposal.ID + `"}`)}})
 	if err != nil {
@@ -94,7 +95,7 @@ func (d *Desk) resolve(ctx context.Context, c Click, p *storedProposal) (Reply, 
 
 // mayOnlyStop reports whether the person may deny or edit although approving is
 // refused only because they asked for the command themselves.
-func (d *Desk) mayOnlyStop(ctx context.Context, c Click, p *storedProposal) bool {
+func (d *Desk) mayOnlyStop(ctx context.Context, c Click, p *proposal.Stored) bool {
 	a := d.o.Access
 	a.Self = true
 	_, ok := a.May(ctx, d.o.Front, c.By, c.Team, p.Proposal.Requester)
@@ -102,7 +103,7 @@ func (d *Desk) mayOnlyStop(ctx context.Context, c Click, p *storedProposal) bool
 }
 
 // current checks that the click is about this proposal as it stands now.
-func (d *Desk) current(ctx context.Context, c Click, p *storedProposal, now time.Time) (Reply, bool) {
+func (d *Desk) current(ctx context.Context, c Click, p *proposal.Stored, now time.Time) (Reply, bool) {
 	switch {
 	case c.Digest == "" || !strings.HasPrefix(p.Proposal.Digest, c.Digest) || len(c.Digest) < 16:
 		return refuse("This card shows another command than the one that is waiting. Nothing was decided."), false
@@ -116,7 +117,7 @@ func (d *Desk) current(ctx context.Context, c Click, p *storedProposal, now time
 	return Reply{}, true
 }
 
-func decidedText(p *storedProposal) string {
+func decidedText(p *proposal.Stored) string {
 	t := "Already decided: " + p.State
 	if p.By != "" {
 		t += " by " + access.Mention(p.By)
@@ -130,7 +131,7 @@ func decidedText(p *storedProposal) string {
 // sameMessage compares the pressed message with the card's address in the
 // message map. A card that is not in the map yet (its post has not returned) is
 // accepted: id and digest already bind the click.
-func (d *Desk) sameMessage(ctx context.Context, c Click, p *storedProposal) bool {
+func (d *Desk) sameMessage(ctx context.Context, c Click, p *proposal.Stored) bool {
 	m, err := thread.Load(ctx, d.o.DB, c.SessionID)
 	if err != nil {
 		return false
@@ -141,7 +142,7 @@ func (d *Desk) sameMessage(ctx context.Context, c Click, p *storedProposal) bool
 }
 
 // apply changes p as c says; it does not store anything.
-func (d *Desk) apply(c Click, p *storedProposal, now time.Time) (Reply, bool) {
+func (d *Desk) apply(c Click, p *proposal.Stored, now time.Time) (Reply, bool) {
 	switch c.Action {
 	case safeexec.Approve:
 		for _, v := range p.Votes {
@@ -149,10 +150,10 @@ func (d *Desk) apply(c Click, p *storedProposal, now time.Time) (Reply, bool) {
 				return Reply{Text: fmt.Sprintf("You already approved; %d of %d so far. Somebody else has to approve as well.", len(p.Votes), p.Needed), State: p.State}, false
 			}
 		}
-		p.Votes = append(p.Votes, Vote{By: c.By, At: now})
+		p.Votes = append(p.Votes, proposal.Vote{By: c.By, At: now})
 		p.Needed = max(p.Needed, d.o.Access.Needed(p.Proposal.Class.String(), p.Proposal.Rule))
 		if len(p.Votes) >= p.Needed {
-			p.State, p.By, p.At, p.UseBy = StateApproved, c.By, now, now.Add(useBy)
+			p.State, p.By, p.At, p.UseBy = StateApproved, c.By, now, now.Add(proposal.UseBy)
 		}
 	case safeexec.Modify:
 		text := strings.TrimSpace(c.Text)
@@ -163,7 +164,7 @@ func (d *Desk) apply(c Click, p *storedProposal, now time.Time) (Reply, bool) {
 	default:
 		p.State, p.By, p.At, p.Reason = StateDenied, c.By, now, d.o.Redact(strings.TrimSpace(c.Text))
 		if c.Reason && p.Reason == "" {
-			p.ReasonUntil = now.Add(reasonWait)
+			p.ReasonUntil = now.Add(proposal.ReasonWait)
 			if p.ReasonUntil.After(p.Proposal.Expires) {
 				p.ReasonUntil = p.Proposal.Expires // the gate waits no longer, and the denial must reach it
 			}
@@ -186,7 +187,7 @@ func (d *Desk) CheckEdit(text string) string {
 // instruction.
 func (d *Desk) Reason(ctx context.Context, c Click) (Reply, error) {
 	for {
-		p, err := loadProposal(ctx, d.o.DB, c.SessionID, c.ProposalID)
+		p, err := proposal.Load(ctx, d.o.DB, c.SessionID, c.ProposalID)
 		if err != nil {
 			return Reply{}, err
 		}
@@ -201,13 +202,13 @@ func (d *Desk) Reason(ctx context.Context, c Click) (Reply, error) {
 			return d.lateReason(ctx, c, p)
 		}
 		p.Reason, p.ReasonUntil = d.o.Redact(strings.TrimSpace(c.Text)), now
-		if err := p.put(ctx, d.o.DB, c.SessionID, nil, nil); err == nil || !conflict(err) {
+		if err := p.Put(ctx, d.o.DB, c.SessionID, nil, nil); err == nil || !conflict(err) {
 			return Reply{OK: true, State: p.State}, err
 		}
 	}
 }
 
-func (d *Desk) lateReason(ctx context.Context, c Click, p storedProposal) (Reply, error) {
+func (d *Desk) lateReason(ctx context.Context, c Click, p proposal.Stored) (Reply, error) {
 	text := strings.TrimSpace(c.Text)
 	if text == "" {
 		return Reply{OK: true, State: p.State}, nil
@@ -219,12 +220,12 @@ func (d *Desk) lateReason(ctx context.Context, c Click, p storedProposal) (Reply
 
 // noteRefusal puts a refusal into the inbox so that the holder journals it. A
 // refusal that cannot be stored is still a refusal.
-func (d *Desk) noteRefusal(ctx context.Context, c Click, p storedProposal, why string) {
+func (d *Desk) noteRefusal(ctx context.Context, c Click, p proposal.Stored, why string) {
 	body, err := json.Marshal(inboxItem{Kind: show.KindOfRefusal, At: time.Now().UTC(),
-		Refusal: &show.Refusal{By: c.By, What: actionName(c.Action), Text: d.o.Redact(c.Text), Why: plain(why), AuditID: p.Proposal.AuditID}})
+		Refusal: &show.Refusal{By: c.By, What: actionName(c.Action), Text: d.o.Redact(c.Text), Why: access.Plain(why), AuditID: p.Proposal.AuditID}})
 	if err == nil {
 		// The same refusal again is the same entry: pressing fast fills no journal.
-		err = d.deliver(ctx, c.SessionID, strings.Join([]string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), plain(why), c.Text}, " "), body)
+		err = d.deliver(ctx, c.SessionID, strings.Join([]string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), access.Plain(why), c.Text}, " "), body)
 	}
 	if err != nil {
 		d.o.Log.Warn("refusal is not journaled", "session_id", c.SessionID, "by", c.By, "err", err)
@@ -240,6 +241,3 @@ func actionName(a safeexec.Action) string {
 	}
 	return "deny"
 }
-
-// plain removes the marks of [Mention].
-func plain(s string) string { return strings.NewReplacer("\x02", "", "\x03", "").Replace(s) }

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"ghostbot/bot/access"
+	"ghostbot/bot/proposal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -45,7 +47,7 @@ func pending(t *testing.T, edit ...func(*Options)) (*office, safeexec.Proposal, 
 	of.open("d1")
 	pr := <-props
 	of.until("the proposal is stored", func() bool {
-		_, err := of.db.Get(context.Background(), proposalKey(pr.SessionID, pr.ID))
+		_, err := of.db.Get(context.Background(), proposal.Key(pr.SessionID, pr.ID))
 		return err == nil
 	})
 	return of, pr, got
@@ -84,12 +86,12 @@ func TestResolveRefuses(t *testing.T) {
 			if tt.edit != nil {
 				tt.edit(&c)
 			}
-			if r := of.resolve(c); r.OK || !strings.Contains(plain(r.Text), tt.want) {
+			if r := of.resolve(c); r.OK || !strings.Contains(access.Plain(r.Text), tt.want) {
 				t.Errorf("Resolve = %+v, want a refusal with %q", r, tt.want)
 			}
 		})
 	}
-	if p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID); err != nil || p.State != StatePending {
+	if p, err := proposal.Load(context.Background(), of.db, pr.SessionID, pr.ID); err != nil || p.State != StatePending {
 		t.Errorf("proposal after refusals = %s, %v, want PENDING", p.State, err)
 	}
 	select {
@@ -120,7 +122,7 @@ func TestApproveByGroupMember(t *testing.T) {
 	if d.Action != safeexec.Approve || d.By != "U3" || d.UseBy.IsZero() || len(d.Votes) != 1 {
 		t.Errorf("decision = %+v", d)
 	}
-	if r := of.resolve(clickOn(pr, "U1", safeexec.Deny)); r.OK || !strings.Contains(plain(r.Text), "Already decided: APPROVED by U3") {
+	if r := of.resolve(clickOn(pr, "U1", safeexec.Deny)); r.OK || !strings.Contains(access.Plain(r.Text), "Already decided: APPROVED by U3") {
 		t.Errorf("second click = %+v, want to be told who decided", r)
 	}
 }
@@ -132,7 +134,7 @@ func TestSameDeliveryTwiceIsOneDecision(t *testing.T) {
 	if r := of.resolve(c); r.OK && r.State != StateApproved {
 		t.Errorf("redelivery = %+v", r)
 	}
-	p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID)
+	p, err := proposal.Load(context.Background(), of.db, pr.SessionID, pr.ID)
 	if err != nil || len(p.Votes) != 1 {
 		t.Errorf("votes = %d, %v, want 1", len(p.Votes), err)
 	}
@@ -311,7 +313,7 @@ func TestExpiry(t *testing.T) {
 
 func TestClickAfterExpiry(t *testing.T) {
 	of, pr, _ := pending(t)
-	p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID)
+	p, err := proposal.Load(context.Background(), of.db, pr.SessionID, pr.ID)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -382,8 +384,8 @@ func TestRefusalsReachTheJournal(t *testing.T) {
 	}
 }
 
-// starter drives Approvals.Start against a case it holds itself.
-func starter(t *testing.T) (*office, *Approvals, safeexec.Proposal, Log) {
+// starter drives proposal.Approvals.Start against a case it holds itself.
+func starter(t *testing.T) (*office, *proposal.Approvals, safeexec.Proposal, Log) {
 	t.Helper()
 	of := newOffice(t, nil)
 	ctx := context.Background()
@@ -401,9 +403,9 @@ func starter(t *testing.T) (*office, *Approvals, safeexec.Proposal, Log) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a := &Approvals{db: of.db, sid: sid, fence: func() uint64 { return l.Fence }, shell: log.Journal("shell"), access: of.o.Access, front: of.board}
-	data, _ := json.Marshal(storedProposal{Proposal: pr, State: StatePending, Needed: 1})
-	if _, err := of.db.Put(ctx, proposalKey(sid, pr.ID), data, store.Absent); err != nil {
+	a := &proposal.Approvals{DB: of.db, SessionID: sid, Fence: func() uint64 { return l.Fence }, Shell: log.Journal("shell"), Access: of.o.Access, People: of.board}
+	data, _ := json.Marshal(proposal.Stored{Proposal: pr, State: StatePending, Needed: 1})
+	if _, err := of.db.Put(ctx, proposal.Key(sid, pr.ID), data, store.Absent); err != nil {
 		t.Fatal(err)
 	}
 	return of, a, pr, log
@@ -437,26 +439,26 @@ func TestStartNeedsTheApproval(t *testing.T) {
 func TestStartRespectsStopUseByAndFence(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		prep func(t *testing.T, of *office, a *Approvals, pr safeexec.Proposal)
+		prep func(t *testing.T, of *office, a *proposal.Approvals, pr safeexec.Proposal)
 	}{
-		{"stopped", func(t *testing.T, of *office, a *Approvals, pr safeexec.Proposal) {
+		{"stopped", func(t *testing.T, of *office, a *proposal.Approvals, pr safeexec.Proposal) {
 			if err := of.desk.Stop(context.Background(), pr.SessionID, "U1"); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"too late", func(t *testing.T, of *office, a *Approvals, pr safeexec.Proposal) {
-			p, err := loadProposal(context.Background(), of.db, pr.SessionID, pr.ID)
+		{"too late", func(t *testing.T, of *office, a *proposal.Approvals, pr safeexec.Proposal) {
+			p, err := proposal.Load(context.Background(), of.db, pr.SessionID, pr.ID)
 			if err != nil {
 				t.Fatal(err)
 			}
 			p.UseBy = time.Now().Add(-time.Millisecond)
-			if err := p.put(context.Background(), of.db, pr.SessionID, nil, nil); err != nil {
+			if err := p.Put(context.Background(), of.db, pr.SessionID, nil, nil); err != nil {
 				t.Fatal(err)
 			}
 		}},
-		{"old fence", func(t *testing.T, of *office, a *Approvals, pr safeexec.Proposal) {
-			f := a.fence()
-			a.fence = func() uint64 { return f + 6 }
+		{"old fence", func(t *testing.T, of *office, a *proposal.Approvals, pr safeexec.Proposal) {
+			f := a.Fence()
+			a.Fence = func() uint64 { return f + 6 }
 		}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -477,12 +479,12 @@ func TestDrainTakesEachInstructionOnce(t *testing.T) {
 	of, a, _, log := starter(t)
 	ctx := context.Background()
 	for _, w := range []Words{{Delivery: "e1", Text: "it is port 18081, hunter2"}, {Delivery: "e1", Text: "it is port 18081, hunter2"}, {Delivery: "e2", Text: "again"}} {
-		w.SessionID, w.By = a.sid, "U1"
+		w.SessionID, w.By = a.SessionID, "U1"
 		if err := of.desk.Instruct(ctx, w); err != nil {
 			t.Fatal(err)
 		}
 	}
-	p := &People{db: of.db, sid: a.sid, fence: a.fence, log: log.Journal("case")}
+	p := &People{db: of.db, sid: a.SessionID, fence: a.Fence, log: log.Journal("case")}
 	got, err := p.Drain(ctx)
 	if err != nil || len(got) != 2 || got[0].Text != "it is port 18081, [masked]" {
 		t.Errorf("Drain = %+v, %v", got, err)
@@ -498,7 +500,7 @@ func TestDrainTakesEachInstructionOnce(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	of, a, _, log := starter(t)
 	ctx := context.Background()
-	p := &People{db: of.db, sid: a.sid, fence: a.fence, log: log.Journal("case")}
+	p := &People{db: of.db, sid: a.SessionID, fence: a.Fence, log: log.Journal("case")}
 	q := agent.Question{ID: "q1", Kind: "extend", Text: "more?", Options: []agent.Option{{Key: "report", Label: "Report"}, {Key: "extend", Label: "Extend"}}, Who: "approvers", Expires: time.Now().Add(time.Minute)}
 	got := make(chan agent.Answer, 1)
 	go func() {
@@ -508,16 +510,16 @@ func TestQuestion(t *testing.T) {
 		}
 		got <- ans
 	}()
-	of.until("the question is stored", func() bool { _, err := loadQuestion(ctx, of.db, a.sid, "q1"); return err == nil })
+	of.until("the question is stored", func() bool { _, err := loadQuestion(ctx, of.db, a.SessionID, "q1"); return err == nil })
 	for _, tt := range []struct{ by, key, want string }{{"U9", "extend", "not an approver"}, {"U1", "nonsense", "not one of the answers"}} {
-		if r, err := of.desk.Answer(ctx, a.sid, "q1", tt.key, tt.by, ""); err != nil || r.OK || !strings.Contains(r.Text, tt.want) {
+		if r, err := of.desk.Answer(ctx, a.SessionID, "q1", tt.key, tt.by, ""); err != nil || r.OK || !strings.Contains(r.Text, tt.want) {
 			t.Errorf("Answer(%s, %s) = %+v, %v", tt.by, tt.key, r, err)
 		}
 	}
-	if r, err := of.desk.Answer(ctx, a.sid, "q1", "extend", "U1", ""); err != nil || !r.OK {
+	if r, err := of.desk.Answer(ctx, a.SessionID, "q1", "extend", "U1", ""); err != nil || !r.OK {
 		t.Errorf("Answer = %+v, %v", r, err)
 	}
-	if r, err := of.desk.Answer(ctx, a.sid, "q1", "report", "U2", ""); err != nil || r.OK {
+	if r, err := of.desk.Answer(ctx, a.SessionID, "q1", "report", "U2", ""); err != nil || r.OK {
 		t.Errorf("second answer = %+v, %v", r, err)
 	}
 	if ans := <-got; ans.Key != "extend" || ans.By != "U1" {
@@ -534,12 +536,12 @@ func TestQuestion(t *testing.T) {
 func TestQuestionEndsByItself(t *testing.T) {
 	of, a, _, log := starter(t)
 	ctx := context.Background()
-	p := &People{db: of.db, sid: a.sid, fence: a.fence, log: log.Journal("case")}
+	p := &People{db: of.db, sid: a.SessionID, fence: a.Fence, log: log.Journal("case")}
 	q := agent.Question{ID: "q1", Text: "?", Expires: time.Now().Add(50 * time.Millisecond)}
 	if ans, err := p.Ask(ctx, q); err != nil || ans.Key != "expired" {
 		t.Errorf("silence = %+v, %v", ans, err)
 	}
-	if err := of.desk.Instruct(ctx, Words{Delivery: "x", SessionID: a.sid, By: "U1", Text: "here"}); err != nil {
+	if err := of.desk.Instruct(ctx, Words{Delivery: "x", SessionID: a.SessionID, By: "U1", Text: "here"}); err != nil {
 		t.Fatal(err)
 	}
 	q = agent.Question{ID: "q2", Text: "?", Free: true, Expires: time.Now().Add(time.Minute)}
@@ -558,7 +560,7 @@ func TestSecondPersonRuleThatCameLater(t *testing.T) {
 	}
 	of2, a, pr2, _ := starter(t)
 	of2.resolve(clickOn(pr2, "U1", safeexec.Approve))
-	a.access.TwoPerson = []string{"RISKY"}
+	a.Access.TwoPerson = []string{"RISKY"}
 	if why, err := a.Valid(context.Background(), pr2); err != nil || !strings.Contains(why, "2 different people") {
 		t.Errorf("Valid = %q, %v", why, err)
 	}
@@ -570,12 +572,16 @@ func TestSecondPersonRuleThatCameLater(t *testing.T) {
 // TestApproverRemovedBeforeTheStart: whoever may not decide any more has not
 // decided.
 func TestApproverRemovedBeforeTheStart(t *testing.T) {
-	for name, edit := range map[string]func(*office, *Approvals){
-		"not listed":     func(_ *office, a *Approvals) { a.access.Approvers = []string{"U2"} },
-		"deactivated":    func(of *office, _ *Approvals) { of.board.set(func() { of.board.people["U1"] = Person{ID: "U1"} }) },
-		"look-up fails":  func(of *office, _ *Approvals) { of.board.set(func() { of.board.lookErr = errors.New("down") }) },
-		"own command":    func(_ *office, a *Approvals) { a.access.Self = false },
-		"nobody is left": func(_ *office, a *Approvals) { a.access.Approvers = nil },
+	for name, edit := range map[string]func(*office, *proposal.Approvals){
+		"not listed": func(_ *office, a *proposal.Approvals) { a.Access.Approvers = []string{"U2"} },
+		"deactivated": func(of *office, _ *proposal.Approvals) {
+			of.board.set(func() { of.board.people["U1"] = Person{ID: "U1"} })
+		},
+		"look-up fails": func(of *office, _ *proposal.Approvals) {
+			of.board.set(func() { of.board.lookErr = errors.New("down") })
+		},
+		"own command":    func(_ *office, a *proposal.Approvals) { a.Access.Self = false },
+		"nobody is left": func(_ *office, a *proposal.Approvals) { a.Access.Approvers = nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			of, a, pr, log := starter(t)
@@ -612,7 +618,7 @@ func TestSettle(t *testing.T) {
 	if answered, err := a.Settle(ctx, pr); err != nil || !answered {
 		t.Errorf("Settle of a denied proposal = %v, %v", answered, err)
 	}
-	if p, err := loadProposal(ctx, of.db, pr.SessionID, pr.ID); err != nil || p.State != StateDenied {
+	if p, err := proposal.Load(ctx, of.db, pr.SessionID, pr.ID); err != nil || p.State != StateDenied {
 		t.Errorf("the denial is %s now, %v", p.State, err)
 	}
 	if answered, err := a.Settle(ctx, safeexec.Proposal{ID: strings.Repeat("0", 32)}); err != nil || answered {
@@ -637,22 +643,22 @@ func TestRecheckLeavesNothingOpen(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			of, a, _, log := starter(t)
 			ctx := context.Background()
-			pr := safeexec.Proposal{SessionID: a.sid, Argv: tt.argv, Display: strings.Join(tt.argv, " "), Class: safeexec.Risky, Requester: "U1",
+			pr := safeexec.Proposal{SessionID: a.SessionID, Argv: tt.argv, Display: strings.Join(tt.argv, " "), Class: safeexec.Risky, Requester: "U1",
 				Program: "/usr/bin/" + tt.argv[0], Policy: "of yesterday", Expires: time.Now().Add(time.Minute).UTC().Round(0)}
 			pr.Digest = safeexec.Digest(pr)
 			n, hash, err := log.Journal("shell").Append(ctx, "proposed", pr)
 			if err != nil {
 				t.Fatal(err)
 			}
-			pr.AuditID, pr.ID = fmt.Sprintf("%s_%03d", a.sid, n), hash[:32]
-			data, _ := json.Marshal(storedProposal{Proposal: pr, State: StatePending, Needed: 1})
-			if _, err := of.db.Put(ctx, proposalKey(a.sid, pr.ID), data, store.Absent); err != nil {
+			pr.AuditID, pr.ID = fmt.Sprintf("%s_%03d", a.SessionID, n), hash[:32]
+			data, _ := json.Marshal(proposal.Stored{Proposal: pr, State: StatePending, Needed: 1})
+			if _, err := of.db.Put(ctx, proposal.Key(a.SessionID, pr.ID), data, store.Absent); err != nil {
 				t.Fatal(err)
 			}
 			if tt.answer {
 				of.resolve(clickOn(pr, "U2", safeexec.Approve))
 			}
-			sh, err := safeexec.New(safeexec.Options{SessionID: a.sid, Policy: policy.New(policy.Options{}), Journal: log.Journal("shell"), Approver: a,
+			sh, err := safeexec.New(safeexec.Options{SessionID: a.SessionID, Policy: policy.New(policy.Options{}), Journal: log.Journal("shell"), Approver: a,
 				Redactor: redact.New(redact.Options{}), Dir: t.TempDir(), Path: t.TempDir(), Requester: "U1"}) // no program is installed
 			if err != nil {
 				t.Fatal(err)
@@ -660,7 +666,7 @@ func TestRecheckLeavesNothingOpen(t *testing.T) {
 			if res, err := sh.Continue(ctx, safeexec.Record{Proposal: pr}); err != nil || res.AuditID == pr.AuditID {
 				t.Errorf("Continue = %+v, %v, want the result of a new link", res, err)
 			}
-			if p, err := loadProposal(ctx, of.db, a.sid, pr.ID); err != nil || p.State != StateSuperseded {
+			if p, err := proposal.Load(ctx, of.db, a.SessionID, pr.ID); err != nil || p.State != StateSuperseded {
 				t.Errorf("the old record is %s, %v, want SUPERSEDED", p.State, err)
 			}
 			if r := of.resolve(clickOn(pr, "U2", safeexec.Approve)); r.OK || !strings.Contains(r.Text, StateSuperseded) {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"ghostbot/bot/proposal"
 	"strings"
 	"time"
 
@@ -54,7 +55,7 @@ func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) 
 		return s, err
 	}
 	for _, v := range ps {
-		var p storedProposal
+		var p proposal.Stored
 		if json.Unmarshal(v.Data, &p) == nil && p.State == StatePending {
 			s.Pending++
 			s.State = "waiting for approval"
@@ -70,7 +71,7 @@ func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) 
 			s.State = "waiting for an answer"
 		}
 	}
-	if _, err := db.Get(ctx, stopKey(c.SessionID)); err == nil {
+	if _, err := db.Get(ctx, proposal.StopKey(c.SessionID)); err == nil {
 		s.State = "stopping"
 	}
 	return s, nil
@@ -80,7 +81,7 @@ func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) 
 // the person may not edit it or it is decided. An optional command is kept while
 // they type.
 func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, err error) {
-	p, err := loadProposal(ctx, d.o.DB, c.SessionID, c.ProposalID)
+	p, err := proposal.Load(ctx, d.o.DB, c.SessionID, c.ProposalID)
 	if errors.Is(err, store.ErrNotFound) {
 		return "", refuse("This card belongs to no proposal that is known here."), nil
 	}
@@ -100,8 +101,8 @@ func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, 
 		return "", refuse("%s", why), nil
 	}
 	if p.Proposal.Patience > 0 {
-		p.HoldUntil = now.Add(editHold)
-		if err := p.put(ctx, d.o.DB, c.SessionID, nil, nil); err != nil && !conflict(err) {
+		p.HoldUntil = now.Add(proposal.EditHold)
+		if err := p.Put(ctx, d.o.DB, c.SessionID, nil, nil); err != nil && !conflict(err) {
 			return "", Reply{}, err
 		}
 	}

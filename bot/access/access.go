@@ -114,3 +114,6 @@ func Mention(id string) string {
 	}
 	return "\x02" + id + "\x03"
 }
+
+// Plain removes the marks of [Mention].
+func Plain(s string) string { return strings.NewReplacer("\x02", "", "\x03", "").Replace(s) }

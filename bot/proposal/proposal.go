@@ -1,4 +1,7 @@
-package bot
+// Package proposal is the RISKY commands of a case on their way through people: the
+// stored record of each, and the gate's approver that waits for the answers. Who
+// answers is the desk's business.
+package proposal
 
 import (
 	"context"
@@ -25,16 +28,16 @@ const (
 	StateSuperseded = "SUPERSEDED"
 )
 
-// useBy bounds the time between an approval and the start of its process.
-const useBy = 5 * time.Minute
+// UseBy bounds the time between an approval and the start of its process.
+const UseBy = 5 * time.Minute
 
-// reasonWait is how long a denial waits for the words of whoever denied; the
+// ReasonWait is how long a denial waits for the words of whoever denied; the
 // window closes early when the modal is sent or closed.
-const reasonWait = 25 * time.Second
+const ReasonWait = 25 * time.Second
 
-// editHold is how long an optional command is kept for somebody who opened the
+// EditHold is how long an optional command is kept for somebody who opened the
 // edit window.
-const editHold = 5 * time.Minute
+const EditHold = 5 * time.Minute
 
 // Vote is one person's approval.
 type Vote struct {
@@ -42,9 +45,9 @@ type Vote struct {
 	At time.Time `json:"at"`
 }
 
-// storedProposal is the value at proposal/{id}. Fields may be added; a reader
+// Stored is the value at proposal/{id}. Fields may be added; a reader
 // ignores what it does not know.
-type storedProposal struct {
+type Stored struct {
 	Proposal    safeexec.Proposal `json:"proposal"`
 	State       string            `json:"state"`
 	Created     time.Time         `json:"created"`
@@ -60,23 +63,26 @@ type storedProposal struct {
 	version     store.Version
 }
 
-func proposalKey(sid, id string) store.Key { return store.Key{Scope: sid, Name: "proposal/" + id} }
+// Key is where a case keeps the proposal with this id.
+func Key(sid, id string) store.Key { return store.Key{Scope: sid, Name: "proposal/" + id} }
 
-func stopKey(sid string) store.Key { return store.Key{Scope: sid, Name: "stop"} }
+// StopKey is where a case keeps that a person stopped it.
+func StopKey(sid string) store.Key { return store.Key{Scope: sid, Name: "stop"} }
 
-func loadProposal(ctx context.Context, db store.DB, sid, id string) (storedProposal, error) {
-	var p storedProposal
+// Load reads a stored proposal.
+func Load(ctx context.Context, db store.DB, sid, id string) (Stored, error) {
+	var p Stored
 	err := p.reload(ctx, db, sid, id)
 	return p, err
 }
 
 // reload reads a stored proposal, and decodes it unless p is what is stored.
-func (p *storedProposal) reload(ctx context.Context, db store.DB, sid, id string) error {
-	v, err := db.Get(ctx, proposalKey(sid, id))
+func (p *Stored) reload(ctx context.Context, db store.DB, sid, id string) error {
+	v, err := db.Get(ctx, Key(sid, id))
 	if err != nil || v.Version == p.version {
 		return err
 	}
-	*p = storedProposal{}
+	*p = Stored{}
 	if err := json.Unmarshal(v.Data, p); err != nil {
 		return fmt.Errorf("proposal %s: %w", id, err)
 	}
@@ -84,9 +90,9 @@ func (p *storedProposal) reload(ctx context.Context, db store.DB, sid, id string
 	return nil
 }
 
-// decision turns a stored answer into what the gate acts on. ok is false while
+// Decision turns a stored answer into what the gate acts on. ok is false while
 // nothing is decided or the denial still waits for its reason.
-func (p storedProposal) decision(now time.Time) (d safeexec.Decision, ok bool) {
+func (p Stored) Decision(now time.Time) (d safeexec.Decision, ok bool) {
 	d = safeexec.Decision{By: p.By, At: p.At, UseBy: p.UseBy, Reason: p.Reason}
 	for _, v := range p.Votes {
 		d.Votes = append(d.Votes, v.By)
@@ -116,7 +122,7 @@ func (p storedProposal) decision(now time.Time) (d safeexec.Decision, ok bool) {
 
 // withdrawAt is when an optional command is withdrawn if nobody reacts; zero for
 // the others, and once somebody has voted.
-func (p storedProposal) withdrawAt() time.Time {
+func (p Stored) withdrawAt() time.Time {
 	if p.Proposal.Patience <= 0 || len(p.Votes) > 0 {
 		return time.Time{}
 	}
@@ -127,22 +133,22 @@ func (p storedProposal) withdrawAt() time.Time {
 	return at
 }
 
-// put replaces a stored proposal if nobody else did since it was read.
-func (p *storedProposal) put(ctx context.Context, db store.DB, sid string, guards []store.Guard, writes []store.Write) error {
+// Put replaces a stored proposal if nobody else did since it was read.
+func (p *Stored) Put(ctx context.Context, db store.DB, sid string, guards []store.Guard, writes []store.Write) error {
 	data, err := json.Marshal(p)
 	if err != nil {
 		return err
 	}
-	k := proposalKey(sid, p.Proposal.ID)
+	k := Key(sid, p.Proposal.ID)
 	guards = append(guards, store.Guard{Key: k, Version: p.version})
 	return db.Commit(ctx, store.Commit{
 		Scope: sid, Guards: guards, Writes: append(writes, store.Write{Key: k, Data: data}),
 	})
 }
 
-// wait calls ready until it reports true, whenever scope changes, at until, and
+// Wait calls ready until it reports true, whenever scope changes, at until, and
 // at least every poll. It returns the context's cause when ctx ends first.
-func wait(ctx context.Context, db store.DB, scope string, poll time.Duration, ready func() (done bool, until time.Time, err error)) error {
+func Wait(ctx context.Context, db store.DB, scope string, poll time.Duration, ready func() (done bool, until time.Time, err error)) error {
 	wctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := db.Watch(wctx, scope)
@@ -154,7 +160,7 @@ func wait(ctx context.Context, db store.DB, scope string, poll time.Duration, re
 		if err != nil || done {
 			return err
 		}
-		d := onBeat(poll)
+		d := OnBeat(poll)
 		if !until.IsZero() {
 			d = min(d, max(time.Until(until), time.Millisecond))
 		}
@@ -174,9 +180,9 @@ func wait(ctx context.Context, db store.DB, scope string, poll time.Duration, re
 // process one by one cost it more in waking than in looking.
 const beat = 250 * time.Millisecond
 
-// onBeat shortens d so that it ends on the next beat before its end. What is not
+// OnBeat shortens d so that it ends on the next beat before its end. What is not
 // longer than a beat stays as it is.
-func onBeat(d time.Duration) time.Duration {
+func OnBeat(d time.Duration) time.Duration {
 	if d <= beat {
 		return d
 	}

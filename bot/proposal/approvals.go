@@ -1,4 +1,4 @@
-package bot
+package proposal
 
 import (
 	"context"
@@ -9,50 +9,57 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/access"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
 
-// pollEvery is how often a waiting case looks at the store without a hint.
-const pollEvery = 5 * time.Second
+// PollEvery is how often a waiting case looks at the store without a hint.
+const PollEvery = 5 * time.Second
+
+// Journal is the shell journal of a case.
+type Journal interface {
+	// AppendVia makes a line durable together with what via commits.
+	AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (n uint64, hash string, err error)
+}
 
 // Approvals carries the proposals of one case to people; it is the gate's
-// approver. Nobody else writes proposals, except [Desk.Resolve] and
-// [Desk.Reason], which store people's answers.
+// approver. Nobody else writes proposals, except the desk, which stores people's
+// answers. All fields are required.
 type Approvals struct {
-	db     store.DB
-	sid    string
-	fence  func() uint64
-	shell  Journal
-	access Access
-	front  Front // looks approvers up again before a start
+	DB        store.DB
+	SessionID string
+	Fence     func() uint64
+	Shell     Journal
+	Access    access.Rules
+	People    access.Directory // looks approvers up again before a start
 }
 
 // Ask implements [safeexec.Approver]. When the case is stopped by a person the
 // proposal is CANCELLED; when the process ends, it stays as it is and Ask returns
 // the context's error, so that another process asks on.
 func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Decision, error) {
-	now, err := a.db.Now(ctx)
+	now, err := a.DB.Now(ctx)
 	if err != nil {
 		return safeexec.Decision{}, err
 	}
-	rec := storedProposal{Proposal: p, State: StatePending, Created: now, Needed: a.access.Needed(p.Class.String(), p.Rule)}
+	rec := Stored{Proposal: p, State: StatePending, Created: now, Needed: a.Access.Needed(p.Class.String(), p.Rule)}
 	data, err := json.Marshal(rec)
 	if err != nil {
 		return safeexec.Decision{}, err
 	}
-	if _, _, err := a.db.Once(ctx, proposalKey(a.sid, p.ID), data); err != nil {
+	if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
 		return safeexec.Decision{}, fmt.Errorf("store proposal: %w", err)
 	}
 	if err := a.supersede(ctx, p.Replaces); err != nil {
 		return safeexec.Decision{}, fmt.Errorf("supersede %s: %w", p.Replaces, err)
 	}
-	if a.access.Refuse != "" {
-		return a.answer(ctx, p.ID, StateDenied, a.access.Refuse)
+	if a.Access.Refuse != "" {
+		return a.answer(ctx, p.ID, StateDenied, a.Access.Refuse)
 	}
 	var d safeexec.Decision
-	var seen storedProposal
-	err = wait(ctx, a.db, a.sid, pollEvery, func() (bool, time.Time, error) {
+	var seen Stored
+	err = Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Time, error) {
 		var until time.Time
 		var ok bool
 		var err error
@@ -71,12 +78,12 @@ func (a *Approvals) supersede(ctx context.Context, auditID string) error {
 	if auditID == "" {
 		return nil
 	}
-	vs, err := a.db.List(ctx, a.sid, "proposal/")
+	vs, err := a.DB.List(ctx, a.SessionID, "proposal/")
 	if err != nil {
 		return err
 	}
 	for _, v := range vs {
-		p, err := loadProposal(ctx, a.db, a.sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
+		p, err := Load(ctx, a.DB, a.SessionID, strings.TrimPrefix(v.Key.Name, "proposal/"))
 		if err != nil {
 			return err
 		}
@@ -84,7 +91,7 @@ func (a *Approvals) supersede(ctx context.Context, auditID string) error {
 			continue
 		}
 		p.State, p.At = StateSuperseded, time.Now().UTC()
-		if err := p.put(ctx, a.db, a.sid, nil, nil); err != nil && !conflict(err) {
+		if err := p.Put(ctx, a.DB, a.SessionID, nil, nil); err != nil && !conflict(err) {
 			return err
 		}
 	}
@@ -93,12 +100,12 @@ func (a *Approvals) supersede(ctx context.Context, auditID string) error {
 
 // look reads the proposal and lets it expire when its time has come. seen is what
 // the last look found, so that a poll that finds the same decodes nothing.
-func (a *Approvals) look(ctx context.Context, id string, seen *storedProposal) (safeexec.Decision, time.Time, bool, error) {
-	now, err := a.db.Now(ctx)
+func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (safeexec.Decision, time.Time, bool, error) {
+	now, err := a.DB.Now(ctx)
 	if err != nil {
 		return safeexec.Decision{}, time.Time{}, false, err
 	}
-	if err := seen.reload(ctx, a.db, a.sid, id); err != nil {
+	if err := seen.reload(ctx, a.DB, a.SessionID, id); err != nil {
 		return safeexec.Decision{}, time.Time{}, false, err
 	}
 	p := *seen
@@ -107,12 +114,12 @@ func (a *Approvals) look(ctx context.Context, id string, seen *storedProposal) (
 		if ended == StateCancelled {
 			p.Reason = "withdrawn"
 		}
-		if err := p.put(ctx, a.db, a.sid, nil, nil); err != nil && !conflict(err) {
+		if err := p.Put(ctx, a.DB, a.SessionID, nil, nil); err != nil && !conflict(err) {
 			return safeexec.Decision{}, time.Time{}, false, err
 		}
 		return safeexec.Decision{}, now, false, nil
 	}
-	d, ok := p.decision(now)
+	d, ok := p.Decision(now)
 	until := p.Proposal.Expires
 	if at := p.withdrawAt(); !at.IsZero() && at.Before(until) {
 		until = at
@@ -124,7 +131,7 @@ func (a *Approvals) look(ctx context.Context, id string, seen *storedProposal) (
 }
 
 // unanswered is the state that a pending proposal has reached by the clock alone.
-func (p storedProposal) unanswered(now time.Time) string {
+func (p Stored) unanswered(now time.Time) string {
 	at := p.withdrawAt()
 	switch {
 	case p.State != StatePending:
@@ -140,17 +147,17 @@ func (p storedProposal) unanswered(now time.Time) string {
 // answer ends a proposal without a person, unless somebody answered it before.
 func (a *Approvals) answer(ctx context.Context, id, state, reason string) (safeexec.Decision, error) {
 	for {
-		p, err := loadProposal(ctx, a.db, a.sid, id)
+		p, err := Load(ctx, a.DB, a.SessionID, id)
 		if err != nil {
 			return safeexec.Decision{}, err
 		}
 		if p.State != StatePending {
 			p.ReasonUntil = time.Time{}
-			d, _ := p.decision(time.Now())
+			d, _ := p.Decision(time.Now())
 			return d, nil
 		}
 		p.State, p.At, p.Reason = state, time.Now().UTC(), reason
-		if err := p.put(ctx, a.db, a.sid, nil, nil); err == nil || !conflict(err) {
+		if err := p.Put(ctx, a.DB, a.SessionID, nil, nil); err == nil || !conflict(err) {
 			return safeexec.Decision{Reason: reason, At: p.At}, err
 		}
 	}
@@ -158,15 +165,15 @@ func (a *Approvals) answer(ctx context.Context, id, state, reason string) (safee
 
 // Start implements [safeexec.Approver].
 func (a *Approvals) Start(ctx context.Context, s safeexec.Start) (n uint64, hash string, err error) {
-	c := store.Commit{Scope: a.sid, Fence: a.fence(), Guards: []store.Guard{{Key: stopKey(a.sid), Version: store.Absent}}}
+	c := store.Commit{Scope: a.SessionID, Fence: a.Fence(), Guards: []store.Guard{{Key: StopKey(a.SessionID), Version: store.Absent}}}
 	if s.Risky {
 		if err := a.guardApproved(ctx, s.Proposal, &c); err != nil {
 			return 0, "", err
 		}
 	}
-	n, hash, err = a.shell.AppendVia(ctx, "intent", s.Entry, func(ctx context.Context, l store.Line) error {
+	n, hash, err = a.Shell.AppendVia(ctx, "intent", s.Entry, func(ctx context.Context, l store.Line) error {
 		c.Lines = []store.Line{l}
-		return a.db.Commit(ctx, c)
+		return a.DB.Commit(ctx, c)
 	})
 	if err != nil {
 		return 0, "", fmt.Errorf("start %s: %w", s.Proposal.AuditID, err)
@@ -177,7 +184,7 @@ func (a *Approvals) Start(ctx context.Context, s safeexec.Start) (n uint64, hash
 // guardApproved adds to c what must hold in the very step that starts a RISKY
 // command: the proposal as read here, approved, for this digest, in time.
 func (a *Approvals) guardApproved(ctx context.Context, want safeexec.Proposal, c *store.Commit) error {
-	p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+	p, err := Load(ctx, a.DB, a.SessionID, want.ID)
 	if err != nil {
 		return err
 	}
@@ -196,7 +203,7 @@ func (a *Approvals) guardApproved(ctx context.Context, want safeexec.Proposal, c
 	if err != nil {
 		return err
 	}
-	k := proposalKey(a.sid, want.ID)
+	k := Key(a.SessionID, want.ID)
 	c.Guards = append(c.Guards, store.Guard{Key: k, Version: read}, store.Guard{Before: p.UseBy})
 	c.Writes = append(c.Writes, store.Write{Key: k, Data: data})
 	return nil
@@ -205,7 +212,7 @@ func (a *Approvals) guardApproved(ctx context.Context, want safeexec.Proposal, c
 // Settle implements [safeexec.Approver].
 func (a *Approvals) Settle(ctx context.Context, want safeexec.Proposal) (answered bool, err error) {
 	for {
-		p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+		p, err := Load(ctx, a.DB, a.SessionID, want.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return false, nil // never stored, so nobody can have answered
 		}
@@ -219,7 +226,7 @@ func (a *Approvals) Settle(ctx context.Context, want safeexec.Proposal) (answere
 			return true, nil
 		}
 		p.State, p.At = StateSuperseded, time.Now().UTC()
-		if err := p.put(ctx, a.db, a.sid, nil, nil); err == nil || !conflict(err) {
+		if err := p.Put(ctx, a.DB, a.SessionID, nil, nil); err == nil || !conflict(err) {
 			return false, err
 		}
 	}
@@ -227,7 +234,7 @@ func (a *Approvals) Settle(ctx context.Context, want safeexec.Proposal) (answere
 
 // Valid implements [safeexec.Approver].
 func (a *Approvals) Valid(ctx context.Context, want safeexec.Proposal) (why string, err error) {
-	p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+	p, err := Load(ctx, a.DB, a.SessionID, want.ID)
 	if err != nil {
 		return "", err
 	}
@@ -237,15 +244,15 @@ func (a *Approvals) Valid(ctx context.Context, want safeexec.Proposal) (why stri
 // invalid says why p's votes are not enough under the rules in force now: every
 // one of the people needed must still be allowed to decide. A look-up that fails
 // refuses.
-func (a *Approvals) invalid(ctx context.Context, p storedProposal) string {
-	need := max(1, p.Needed, a.access.Needed(p.Proposal.Class.String(), p.Proposal.Rule))
+func (a *Approvals) invalid(ctx context.Context, p Stored) string {
+	need := max(1, p.Needed, a.Access.Needed(p.Proposal.Class.String(), p.Proposal.Rule))
 	good, last := 0, ""
 	for _, v := range p.Votes {
-		why, ok := a.access.May(ctx, a.front, v.By, "", p.Proposal.Requester)
+		why, ok := a.Access.May(ctx, a.People, v.By, "", p.Proposal.Requester)
 		if ok {
 			good++
 		} else {
-			last = v.By + ": " + plain(why)
+			last = v.By + ": " + access.Plain(why)
 		}
 	}
 	switch {
@@ -261,7 +268,7 @@ func (a *Approvals) invalid(ctx context.Context, p storedProposal) string {
 // nobody may be told any more that it waits.
 func (a *Approvals) Done(ctx context.Context, want safeexec.Proposal, r safeexec.Result) error {
 	for {
-		p, err := loadProposal(ctx, a.db, a.sid, want.ID)
+		p, err := Load(ctx, a.DB, a.SessionID, want.ID)
 		if errors.Is(err, store.ErrNotFound) {
 			return nil // never asked about
 		}
@@ -279,7 +286,7 @@ func (a *Approvals) Done(ctx context.Context, want safeexec.Proposal, r safeexec
 		default:
 			return nil
 		}
-		if err := p.put(ctx, a.db, a.sid, nil, nil); err == nil || !conflict(err) {
+		if err := p.Put(ctx, a.DB, a.SessionID, nil, nil); err == nil || !conflict(err) {
 			return err
 		}
 	}
