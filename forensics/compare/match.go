@@ -257,43 +257,53 @@ func (l *lane) mark(p *trace.Packet) mark {
 	return k
 }
 
-// settle matches a bucket by marks, in order. What is left with a mark of its own has no
-// counterpart; what has none stays open.
+// settle matches a bucket by marks, in order. What is left of a mark that names one packet is a copy
+// of it, or has no counterpart; what cannot be told apart stays open.
 func (m *matcher) settle(l *lane, b *bucket) {
-	var open bucket
-	byMark := map[mark][]int{}
-	for _, j := range b.list[pointB] {
-		k := l.mark(m.at(pointB, j))
-		byMark[k] = append(byMark[k], j)
-	}
-	matched := map[mark]bool{}
-	for _, i := range b.list[pointA] {
-		k := l.mark(m.at(pointA, i))
-		switch list := byMark[k]; {
-		case k == mark{}:
-			open.list[pointA] = append(open.list[pointA], i)
-		case len(list) > 0:
-			l.pairs = append(l.pairs, pair{a: i, b: list[0]})
-			byMark[k], matched[k] = list[1:], true
-		case matched[k]:
-			l.copies[pointA] = append(l.copies[pointA], i)
-		default:
-			l.rest[pointA] = append(l.rest[pointA], i)
+	byMark := map[mark]*bucket{}
+	var order []mark
+	for p := range b.list {
+		for _, i := range b.list[p] {
+			k := l.mark(m.at(point(p), i))
+			if byMark[k] == nil {
+				byMark[k] = &bucket{}
+				order = append(order, k)
+			}
+			byMark[k].list[p] = append(byMark[k].list[p], i)
 		}
 	}
-	open.list[pointB] = byMark[mark{}]
-	delete(byMark, mark{})
-	for _, j := range b.list[pointB] {
-		k := l.mark(m.at(pointB, j))
-		if list := byMark[k]; len(list) > 0 && slices.Contains(list, j) {
-			if matched[k] {
-				l.copies[pointB] = append(l.copies[pointB], j)
+	for _, k := range order {
+		group := byMark[k]
+		if !m.names(k, group) {
+			m.pend(l, *group)
+			continue
+		}
+		n := min(len(group.list[pointA]), len(group.list[pointB]))
+		for i := range n {
+			l.pairs = append(l.pairs, pair{a: group.list[pointA][i], b: group.list[pointB][i]})
+		}
+		for p := range group.list {
+			if left := group.list[p][n:]; n > 0 {
+				l.copies[p] = append(l.copies[p], left...)
 			} else {
-				l.rest[pointB] = append(l.rest[pointB], j)
+				l.rest[p] = append(l.rest[p], left...)
 			}
 		}
 	}
-	m.pend(l, open)
+}
+
+// names reports whether a mark belongs to one packet only. Time stamps alone do where sequence
+// numbers are used: what is sent again gets new ones. ACKs may be equal in everything.
+func (m *matcher) names(k mark, group *bucket) bool {
+	if k == (mark{}) || k.id != 0 {
+		return k.id != 0
+	}
+	for p, list := range group.list {
+		if len(list) > 0 {
+			return m.at(point(p), list[0]).Span() > 0
+		}
+	}
+	return false
 }
 
 // pend matches an open bucket of equal numbers in order, and keeps any other for the second pass.
