@@ -137,9 +137,9 @@ func (m *matcher) buckets(l *lane) []*bucket {
 }
 
 // match is the first pass: everything whose partner is certain. It leaves buckets open whose members
-// cannot be told apart.
+// cannot be told apart. Lanes are grouped twice, once to learn and once to match, because the groups
+// of all lanes together would need more memory than the packets.
 func (m *matcher) match() {
-	sorted := make([][]*bucket, len(m.lanes))
 	var all tally
 	tallies := make([]tally, len(m.lanes))
 	for i, l := range m.lanes {
@@ -147,8 +147,7 @@ func (m *matcher) match() {
 			continue
 		}
 		l.keeps.payload = !m.cut(l)
-		sorted[i] = m.aligned(l)
-		for _, b := range sorted[i] {
+		for _, b := range m.aligned(l) {
 			if len(b.list[0]) == 1 && len(b.list[1]) == 1 {
 				tallies[i].add(m.at(pointA, b.list[0][0]), m.at(pointB, b.list[1][0]))
 			}
@@ -165,7 +164,7 @@ func (m *matcher) match() {
 		}
 		k := tallies[i].keeps(m.usual)
 		l.keeps.id, l.keeps.stamps = k.id, k.stamps
-		for _, b := range sorted[i] {
+		for _, b := range m.buckets(l) {
 			m.settle(l, b)
 		}
 	}
@@ -260,6 +259,10 @@ func (l *lane) mark(p *trace.Packet) mark {
 // settle matches a bucket by marks, in order. What is left of a mark that names one packet is a copy
 // of it, or has no counterpart; what cannot be told apart stays open.
 func (m *matcher) settle(l *lane, b *bucket) {
+	if x, y := b.list[pointA], b.list[pointB]; len(x) == 1 && len(y) == 1 && l.mark(m.at(pointA, x[0])) == l.mark(m.at(pointB, y[0])) {
+		l.pairs = append(l.pairs, pair{a: x[0], b: y[0]})
+		return
+	}
 	byMark := map[mark]*bucket{}
 	var order []mark
 	for p := range b.list {
