@@ -44,6 +44,7 @@ var arrows = map[string][]string{
 	"ghostbot/agent/words":      {},
 	"ghostbot/agent/playbook":   {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/agent/playbook/..."},
 	"ghostbot/agent/playbook/*": {"ghostbot/agent/playbook/..."},
+	"ghostbot/agent/gemini":     {"ghostbot/agent", "ghostbot/agent/words", "ghostbot/safeexec"},
 	"ghostbot/agent/rca":        {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
 
 	"ghostbot/bot":          {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/thread"},
@@ -86,7 +87,7 @@ var (
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
 	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
-	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "mvdan.cc/sh/v3", "gonum.org/v1/plot",
+	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot",
 }
 
 const (

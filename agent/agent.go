@@ -134,6 +134,7 @@ type Case struct {
 	LastN         uint64         `json:"last_n"` // entries folded so far
 	Origin        string         `json:"origin,omitempty"`
 	Opened        Opened         `json:"opened"`
+	Usage         Usage          `json:"usage,omitzero"` // of a model, over all turns
 }
 
 // Move is what a brain may ask for: a closed sum, the declared tools are its
@@ -226,6 +227,14 @@ func (Unknown) move()          {}
 type Turn struct {
 	Text  string
 	Moves []Move
+	// Brain is who made the turn, when it is not the brain that was asked.
+	Brain string
+	// Problem is why an answer could not be used; one of the constants, or "".
+	Problem string
+	// Model is what a model said, in its own form, to be returned to it unchanged.
+	// The journal keeps it as long as redaction finds nothing in it.
+	Model json.RawMessage
+	Usage *Usage
 }
 
 // Observation is what came of one move.
@@ -255,6 +264,7 @@ type View struct {
 	Observations []Observation
 	Instructions []Instruction
 	Words        []string // the brain's own texts so far
+	Turns        []PastTurn
 	TurnsLeft    int
 	Now          time.Time
 }

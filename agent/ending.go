@@ -77,7 +77,11 @@ func (s *Fold) extendID() string { return fmt.Sprintf("extend-%d", s.c.MaxTurns)
 // over reports whether the case ends without a word from the brain, and how.
 func (s *Fold) over() (Conclusion, bool) {
 	if s.empties >= MaxEmpty {
-		return s.ending("brain_error", fmt.Sprintf("The brain answered %d times with nothing.", s.empties)), true
+		why := fmt.Sprintf("The brain answered %d times with nothing.", s.empties)
+		if last := s.turns[len(s.turns)-1]; last.Problem != "" && last.Problem != ProblemEmpty {
+			why = fmt.Sprintf("The brain answered %d times in a row with nothing that could be used, the last time: %s.", s.empties, last.Problem)
+		}
+		return s.ending("brain_error", why), true
 	}
 	if a, ok := s.answered[s.continueID()]; ok && silence(a) {
 		c := s.ending("brain", "The investigation rested and the report was asked for.")

@@ -26,9 +26,16 @@ const (
 // will be dispatched. Text is redacted, so the words of a credential that a
 // brain repeats never reach the journal.
 type TurnEntry struct {
-	Turn  int         `json:"turn"` // 1, 2, 3, ...
-	Text  string      `json:"text,omitempty"`
-	Moves []MoveEntry `json:"moves"`
+	Turn    int         `json:"turn"` // 1, 2, 3, ...
+	Text    string      `json:"text,omitempty"`
+	Moves   []MoveEntry `json:"moves"`
+	Brain   string      `json:"brain,omitempty"`   // who made it, when not the brain in "opened"
+	Problem string      `json:"problem,omitempty"` // the answer could not be used: empty, max_tokens, blocked, malformed, no_call
+	// Model is a model's own parts, thought signatures included, so that a resumed
+	// case sends the same history. It is left out, and the turn then told in words,
+	// when redaction would change a text in it or it is longer than [words.MaxKept].
+	Model json.RawMessage `json:"model,omitempty"`
+	Usage *Usage          `json:"usage,omitempty"`
 }
 
 // MoveEntry is one move of a turn. A move with Refused set is not dispatched: it

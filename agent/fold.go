@@ -36,6 +36,7 @@ type Fold struct {
 	count []int            // moves of each turn, count[0] is turn 1's
 	board hypothesis.Board
 	words []string
+	turns []PastTurn
 	told  []Instruction
 	obs   []Observation
 	obsN  []uint64                 // entry of each observation
@@ -184,18 +185,24 @@ func (s *Fold) turn(e Entry, t TurnEntry) bool {
 	}
 	s.c.TurnCount, s.turnN = t.Turn, e.N
 	s.count = append(s.count, len(t.Moves))
+	past := PastTurn{Turn: t.Turn, Brain: t.Brain, Text: t.Text, Problem: t.Problem, Model: t.Model, Usage: t.Usage}
 	for i, m := range t.Moves {
 		p := place{t.Turn, i}
 		s.moves[p] = parseMove(m.Tool, m.Args, false)
+		past.Moves = append(past.Moves, s.moves[p])
 		if m.Refused != "" {
 			s.held[p] = m.Refused
 		}
+	}
+	s.turns = append(s.turns, past)
+	if t.Usage != nil {
+		s.c.Usage = s.c.Usage.Plus(*t.Usage)
 	}
 	if t.Text != "" {
 		s.words = append(s.words, t.Text)
 	}
 	s.empties++
-	if t.Text != "" || len(t.Moves) > 0 {
+	if t.Problem == "" && (t.Text != "" || len(t.Moves) > 0) {
 		s.empties = 0
 	}
 	return true
@@ -343,7 +350,7 @@ func copied[T any](p *T) *T {
 // brain could change.
 func (s *Fold) View(now time.Time) View {
 	v := View{
-		Case: s.Case(), Instructions: slices.Clone(s.told), Words: slices.Clone(s.words),
+		Case: s.Case(), Instructions: slices.Clone(s.told), Words: slices.Clone(s.words), Turns: s.Turns(),
 		TurnsLeft: max(0, s.c.MaxTurns-s.c.TurnCount), Now: now,
 		Observations: make([]Observation, len(s.obs)),
 	}

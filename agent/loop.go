@@ -269,6 +269,9 @@ func (a *Agent) turn(ctx context.Context) error {
 	}
 	if err != nil {
 		a.o.Log.Error("brain", "session_id", a.o.SessionID, "turn", a.s.c.TurnCount+1, "err", err)
+		if errors.Is(err, ErrOutOfBudget) {
+			return a.conclude(ctx, a.s.ending("budget", "The investigation ended: "+words.Clip(a.o.Redact(err.Error()), 500)+"."))
+		}
 		return a.conclude(ctx, a.s.ending("brain_error", "The brain gave up: "+words.Clip(a.o.Redact(err.Error()), 500)))
 	}
 	e, err := journalTurn(a.s.c.TurnCount+1, t, a.o.Redact)

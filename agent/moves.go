@@ -128,10 +128,20 @@ var rules = words.Rules{
 	Long: map[string]bool{"root_cause_summary": true},
 }
 
+// opaque are the members of a model's parts that only the model can read.
+var opaque = map[string]bool{"thoughtSignature": true}
+
 // journalTurn is the entry of turn n: at most MaxMoves moves, everything
 // redacted and cut to size.
 func journalTurn(n int, t Turn, redact func(string) string) (TurnEntry, error) {
 	e := TurnEntry{Turn: n, Text: words.Clip(redact(words.Clip(t.Text, words.MaxLong)), words.MaxLong), Moves: []MoveEntry{}}
+	e.Brain, e.Problem, e.Usage = t.Brain, t.Problem, t.Usage
+	if words.Clean(t.Model, opaque, redact) {
+		e.Model = t.Model
+	}
+	if t.Problem != "" {
+		t.Moves = nil // nothing of it is acted on
+	}
 	for i, m := range t.Moves {
 		if i == MaxMoves {
 			m = Unknown{Tool: ErrorTooManyMoves, Error: fmt.Sprintf("%d moves in one turn; %d are done", len(t.Moves), MaxMoves)}

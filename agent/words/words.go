@@ -27,6 +27,9 @@ const (
 	MaxCall = 64 << 10 // bytes of its arguments
 )
 
+// MaxKept is the longest answer, in bytes, that is kept in a model's own form.
+const MaxKept = 256 << 10
+
 // Why a call was refused.
 const (
 	Credential = "credential_in_arguments"
@@ -55,6 +58,37 @@ func Scrub(args json.RawMessage, rules Rules, redact func(string) string) (out j
 		return json.RawMessage("{}"), TooLong, err
 	}
 	return out, s.refused, err
+}
+
+// Clean reports whether a JSON value may be kept as it is: it is not too long,
+// and redaction changes no text and no name in it. Members whose names are in
+// opaque are not looked at. Of nothing there is nothing to keep.
+func Clean(raw json.RawMessage, opaque map[string]bool, redact func(string) string) bool {
+	var tree any
+	if len(raw) == 0 || len(raw) > MaxKept || json.Unmarshal(raw, &tree) != nil {
+		return false
+	}
+	return clean(tree, opaque, redact)
+}
+
+func clean(v any, opaque map[string]bool, redact func(string) string) bool {
+	switch v := v.(type) {
+	case string:
+		return redact(v) == v
+	case []any:
+		for _, x := range v {
+			if !clean(x, opaque, redact) {
+				return false
+			}
+		}
+	case map[string]any:
+		for k, x := range v {
+			if !opaque[k] && (redact(k) != k || !clean(x, opaque, redact)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 type scrubber struct {

@@ -1,0 +1,5 @@
+package gemini_test
+
+import "time"
+
+func listenForever() { time.Sleep(time.Hour) }
