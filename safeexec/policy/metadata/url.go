@@ -12,6 +12,8 @@ func SplitURL(raw string) (scheme, user, host, port, rest string) {
 	}
 	if i := strings.Index(s, "://"); i > 0 && isScheme(s[:i]) {
 		scheme, s = strings.ToLower(s[:i]), s[i+3:]
+	} else if i := strings.Index(s, ":/"); i > 0 && isScheme(s[:i]) { // curl takes one slash for two
+		scheme, s = strings.ToLower(s[:i]), s[i+2:]
 	}
 	s = strings.TrimLeft(s, "/")
 	end := strings.IndexAny(s, "/?#\\")

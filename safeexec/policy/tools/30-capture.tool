@@ -22,7 +22,7 @@ tool tshark
   -r --read-file        capture
   -c                    int(1..100000)
   -Y --display-filter -R --read-filter filter
-  -T                    enum(fields|text|tabs|ps|psml|json|ek|pdml|jsonraw)
+  -T                    enum(fields|text|tabs|ps|psml|json|ek|pdml)
   -e                    field
   -E                    re((header|bom)=[yn]|separator=(/[ts]|.)|occurrence=[fla]|aggregator=(,|/s|.)|quote=[dsn]|escape=[yn])
   -t                    re(a|ad|adoy|d|dd|e|r|u|ud|udoy|a?\.[0-9]|r\.[0-9])

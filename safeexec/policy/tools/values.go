@@ -274,7 +274,7 @@ func hostPort(v string) bool {
 func printable(v string) bool { return len(v) <= 2000 && shellwords.Printable(v) }
 
 // transfers are the record types that copy a zone, by name and by number.
-var transfers = regexp.MustCompile(`(?i)^(axfr|ixfr(=.*)?|type0*25[12]|maila|mailb)$`)
+var transfers = regexp.MustCompile(`(?i)^(axfr|ixfr(=.*)?|(type)?0*25[1-4]|maila|mailb)$`)
 
 func rrType(v string) bool {
 	return len(v) < 24 && !transfers.MatchString(v) && wordShape(v)
