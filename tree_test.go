@@ -44,6 +44,8 @@ var arrows = map[string][]string{
 	"ghostbot/agent/words":      {},
 	"ghostbot/agent/playbook":   {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/agent/playbook/..."},
 	"ghostbot/agent/playbook/*": {"ghostbot/agent/playbook/..."},
+	"ghostbot/agent/brains":     {"ghostbot/agent", "ghostbot/agent/fallback", "ghostbot/agent/gemini", "ghostbot/agent/playbook"},
+	"ghostbot/agent/fallback":   {"ghostbot/agent"},
 	"ghostbot/agent/gemini":     {"ghostbot/agent", "ghostbot/agent/words", "ghostbot/safeexec"},
 	"ghostbot/agent/rca":        {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/agent"
 	"ghostbot/store"
 )
 
@@ -21,6 +22,8 @@ type CaseStatus struct {
 	Closed    bool      `json:"closed"`
 	Pending   int       `json:"pending_approvals"`
 	Verdict   string    `json:"verdict,omitempty"`
+	// Usage is what asking a model has cost so far; nil when none was asked.
+	Usage *agent.Usage `json:"usage,omitempty"`
 }
 
 // Status lists the cases of a channel ("" for all), oldest first.
@@ -46,6 +49,7 @@ func (d *Desk) Status(ctx context.Context, channel string) ([]CaseStatus, error)
 // Describe reads the state of one case from the store.
 func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) {
 	s := CaseStatus{SessionID: c.SessionID, State: "investigating", Symptom: c.Opening.Symptom, Channel: c.Opening.Place.Channel, CreatedAt: c.CreatedAt, Closed: c.Closed, Verdict: c.Verdict}
+	s.Usage = usageOf(ctx, db, c.SessionID)
 	if c.Closed {
 		s.State = "finished"
 		return s, nil
@@ -75,6 +79,19 @@ func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) 
 		s.State = "stopping"
 	}
 	return s, nil
+}
+
+// usageOf reads what a model has cost off the session file, which is an index: when
+// it cannot be read, nothing is said.
+func usageOf(ctx context.Context, db store.DB, sid string) *agent.Usage {
+	v, err := db.Get(ctx, store.Key{Scope: sid, Name: "ghost_session"})
+	var c struct {
+		Usage agent.Usage `json:"usage"`
+	}
+	if err != nil || json.Unmarshal(v.Data, &c) != nil || c.Usage.Calls == 0 {
+		return nil
+	}
+	return &c.Usage
 }
 
 // Editable returns the text of a proposal for an edit window, or a refusal when

@@ -30,8 +30,10 @@ func (d *data) summary(b *strings.Builder, j judgement) {
 		fmt.Fprintf(b, ", lowered from %s because %s", d.prose(d.end.Confidence), d.prose(strings.Join(j.lowered, "; ")))
 	}
 	b.WriteString(cite(d.ended) + "\n")
-	fmt.Fprintf(b, "- Course: %s; %s, %s, %s%s\n\n", d.endedBy(), count(d.k.TurnCount, "turn"), count(len(d.cmds), "command"),
+	fmt.Fprintf(b, "- Course: %s; %s, %s, %s%s\n", d.endedBy(), count(d.k.TurnCount, "turn"), count(len(d.cmds), "command"),
 		d.last.Sub(d.first).Round(time.Second), cite(d.ended))
+	d.model(b)
+	b.WriteByte('\n')
 }
 
 func (d *data) endedBy() string {
@@ -50,6 +52,24 @@ func (d *data) endedBy() string {
 		return "ended because the brain gave up"
 	}
 	return "not concluded"
+}
+
+// model says what asking a model cost, and which turns another brain made.
+func (d *data) model(b *strings.Builder) {
+	if d.k.Usage.Calls > 0 {
+		fmt.Fprintf(b, "- Model: %s%s\n", d.prose(d.k.Usage.String()), cite(d.ended))
+	}
+	by := map[string][]int{}
+	var order []string
+	for _, t := range d.f.Turns() {
+		if t.Brain != "" && by[t.Brain] == nil {
+			order = append(order, t.Brain)
+		}
+		by[t.Brain] = append(by[t.Brain], t.Turn)
+	}
+	for _, name := range order {
+		fmt.Fprintf(b, "- By %s instead of %s: %s, from turn %d on%s\n", d.prose(name), d.prose(d.k.Opened.Brain), count(len(by[name]), "turn"), by[name][0], cite(d.ended))
+	}
 }
 
 func (d *data) rootCause(b *strings.Builder, j judgement) {

@@ -104,6 +104,9 @@ func (f *Front) status(ctx context.Context, channel string) string {
 		if c.Pending > 0 {
 			fmt.Fprintf(&b, "  ·  %d waiting for approval", c.Pending)
 		}
+		if c.Usage != nil {
+			fmt.Fprintf(&b, "  ·  %s", escape(c.Usage.String()))
+		}
 		fmt.Fprintf(&b, "  ·  opened %s\n", when(c.CreatedAt))
 	}
 	return b.String()

@@ -48,6 +48,11 @@ type config struct {
 	Lease          time.Duration `envconfig:"GHOST_LEASE" default:"12s"`
 	ApprovalTTL    time.Duration `envconfig:"GHOST_APPROVAL_TTL" default:"30m"`
 	Brain          string        `envconfig:"GHOST_BRAIN" default:"auto"`
+	GeminiKey      secret        `envconfig:"GEMINI_API_KEY"`
+	Model          string        `envconfig:"GHOST_MODEL"`
+	GeminiURL      string        `envconfig:"GHOST_GEMINI_URL"`
+	ModelTokens    int           `envconfig:"GHOST_MODEL_TOKENS" default:"2000000"`
+	ModelUSD       float64       `envconfig:"GHOST_MODEL_USD" default:"5"`
 	StateDir       string        `envconfig:"GHOST_STATE_DIR"`
 	AuditDir       string        `envconfig:"GHOST_AUDIT_DIR"`
 	CommandTimeout time.Duration `envconfig:"GHOST_COMMAND_TIMEOUT" default:"60s"`
@@ -61,7 +66,7 @@ type config struct {
 // belong to builds for crash tests.
 var ours = []string{
 	"GHOST_APPROVERS", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
-	"GHOST_BRAIN", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_READ_ONLY",
+	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_READ_ONLY",
 	"GHOST_JOURNAL_KEY_FILE", "GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 
@@ -91,6 +96,15 @@ var envLine = regexp.MustCompile(`^\s*((export\s+)?[A-Za-z0-9_.]+\s*[=:].*|#.*)?
 
 // load reads the environment of serve and checks every value.
 func load() (config, error) {
+	c, err := read()
+	if err != nil {
+		return c, err
+	}
+	return c, c.check()
+}
+
+// read reads the environment of serve; flags may change it before it is checked.
+func read() (config, error) {
 	var c config
 	if err := loadEnv(); err != nil {
 		return c, err
@@ -108,7 +122,7 @@ func load() (config, error) {
 			return c, usageError("%s is not a variable of ghostbot (accepted: %s)", k, strings.Join(ours[:len(ours)-2], " "))
 		}
 	}
-	return c, c.check()
+	return c, nil
 }
 
 // accepted says what a variable of a type may be.
@@ -118,6 +132,8 @@ func accepted(typeName string) string {
 		return "true false"
 	case "int":
 		return "a whole number"
+	case "float64":
+		return "a number"
 	}
 	return "a duration such as 90s, 5m or 1h30m"
 }
@@ -169,8 +185,8 @@ func (c *config) check() error {
 	if c.MaxTurns < 1 || c.MaxTurns > 1000 {
 		return usageError("GHOST_MAX_TURNS: %d is out of range (accepted: 1 to 1000)", c.MaxTurns)
 	}
-	if !slices.Contains([]string{"auto", "playbook"}, c.Brain) {
-		return usageError("GHOST_BRAIN: %q is not a brain of this build (accepted: auto playbook)", c.Brain)
+	if err := c.choice().Check(); err != nil {
+		return usageError("%w", err)
 	}
 	return nil
 }

@@ -38,7 +38,7 @@ func doctor(ctx context.Context, c *cli, args []string) error {
 		return usageError("doctor takes no argument, got %q", rest[0])
 	}
 	cfg, cfgErr := load()
-	checks := []check{checkConfig(cfgErr), checkApprovers(cfg), checkSlack(ctx, cfg), checkState(c), checkKey(cfg), checkTools()}
+	checks := []check{checkConfig(cfgErr), checkApprovers(cfg), checkSlack(ctx, cfg), checkBrain(ctx, cfg), checkState(c), checkKey(cfg), checkTools()}
 	bad := false
 	for _, k := range checks {
 		bad = bad || !k.OK
@@ -95,7 +95,7 @@ func checkSlack(ctx context.Context, cfg config) check {
 	ctx, done := context.WithTimeout(ctx, 10*time.Second)
 	defer done()
 	if err := f.Connect(ctx); err != nil {
-		r := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken)}})
+		r := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}})
 		k.What, k.Hint = r.Redact(err.Error()).Text, "check SLACK_BOT_TOKEN and the network"
 		return k
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"flag"
@@ -9,11 +10,13 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 	"time"
 
 	xterm "golang.org/x/term"
 
+	"ghostbot/agent/brains"
 	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/bot/show"
@@ -38,21 +41,22 @@ func investigate(ctx context.Context, c *cli, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := load()
+	cfg, err := read()
 	if err != nil {
 		return err
 	}
 	if a.maxTurns != 0 {
 		cfg.MaxTurns = a.maxTurns
 	}
+	if a.brain != "" && !slices.Contains(brains.Names(), a.brain) {
+		return usageError("--brain: %q is not a brain of this build (accepted: %s)", a.brain, strings.Join(brains.Names(), " "))
+	}
+	cfg.Brain, cfg.Model = cmp.Or(a.brain, cfg.Brain), cmp.Or(a.model, cfg.Model)
 	if err := cfg.check(); err != nil {
 		return err
 	}
-	if a.brain == "" {
-		a.brain = cfg.Brain
-	}
-	if a.brain != "auto" && a.brain != playbookName {
-		return usageError("--brain: %q is not a brain of this build (accepted: %s)", a.brain, playbookName)
+	if a.model != "" && !cfg.choice().AsksModel() {
+		return usageError("--model: %q has no use: no model is asked (accepted: --brain gemini, with GEMINI_API_KEY)", a.model)
 	}
 	screen, err := term.Open(c.in, terminalOr(c.out))
 	if err != nil {
@@ -68,9 +72,6 @@ func investigate(ctx context.Context, c *cli, args []string) error {
 	return t.run(ctx, leave, cfg)
 }
 
-// playbookName is the only brain that needs no key.
-const playbookName = "playbook"
-
 func investigateFlags(c *cli, args []string) (asked, error) {
 	var a asked
 	rest, err := c.flags("investigate", args, func(fs *flag.FlagSet) {
@@ -84,8 +85,6 @@ func investigateFlags(c *cli, args []string) (asked, error) {
 	switch {
 	case err != nil:
 		return a, err
-	case a.model != "":
-		return a, usageError("--model: %q has no use: the brain of this build follows rules (accepted: no --model)", a.model)
 	case a.maxTurns < 0:
 		return a, usageError("--max-turns: %d is out of range (accepted: 1 to 1000)", a.maxTurns)
 	case a.resume != "" && a.symptom != "":
@@ -132,6 +131,9 @@ func (t *terminal) run(ctx context.Context, leave func(), cfg config) error {
 	}
 	defer p.close()
 	t.p = p
+	if err := p.checkModel(ctx); err != nil {
+		return err
+	}
 	o := p.options(t.front, "term", access, occasional{p})
 	if p.desk, err = bot.New(o); err != nil {
 		return err

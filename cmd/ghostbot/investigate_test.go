@@ -13,6 +13,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 	"syscall"
@@ -43,6 +44,11 @@ func gateway(t *testing.T) (addr, upstream string) {
 	return strings.TrimPrefix(srv.URL, "http://"), upstream
 }
 
+// keyless is this environment without the key of whoever runs the tests.
+func keyless() []string {
+	return slices.DeleteFunc(os.Environ(), func(kv string) bool { return strings.HasPrefix(kv, "GEMINI_API_KEY=") })
+}
+
 // console is the program in a pseudo-terminal.
 type console struct {
 	t    *testing.T
@@ -60,7 +66,7 @@ var sequence = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\r")
 func openConsole(t *testing.T, state string, args ...string) *console {
 	t.Helper()
 	cmd := exec.Command("ghostbot", append([]string{"investigate", "--state-dir", state}, args...)...)
-	cmd.Env = append(os.Environ(), "TERM=xterm", "GHOST_LEASE=2s")
+	cmd.Env = append(keyless(), "TERM=xterm", "GHOST_LEASE=2s")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 90})
 	if err != nil {
 		t.Fatal(err)
@@ -388,6 +394,7 @@ func pipe(t *testing.T, in string, args ...string) (out, errOut string, code int
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "ghostbot", append([]string{"investigate", "--state-dir", t.TempDir()}, args...)...)
+	cmd.Env = keyless()
 	var o, e bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &o, &e
 	err := cmd.Run()
@@ -437,6 +444,7 @@ func TestInvestigateBadInput(t *testing.T) {
 		{[]string{"  "}, "a symptom is missing"},
 		{[]string{"--brain", "oracle", "x"}, `--brain: "oracle"`},
 		{[]string{"--model", "m1", "x"}, `--model: "m1"`},
+		{[]string{"--brain", "gemini", "x"}, "gemini needs a key, and GEMINI_API_KEY is not set"},
 		{[]string{"--max-turns", "-1", "x"}, "--max-turns: -1"},
 		{[]string{"--max-turns", "many", "x"}, "max-turns"},
 		{[]string{"--max-turns", "4000", "x"}, "4000 is out of range"},

@@ -62,12 +62,12 @@ func usageError(format string, args ...any) error { return fail(exitUsage, forma
 func verbs() []verb {
 	return []verb{
 		{"serve", "", "run the Slack bot (Socket Mode); configuration from the environment", true, serve},
-		{"investigate", `[--resume SID] [--brain playbook] [--max-turns N] [--yes-safe-only] "SYMPTOM"`, "investigate in this terminal", true, investigate},
+		{"investigate", `[--resume SID] [--brain auto|gemini|playbook] [--model NAME] [--max-turns N] [--yes-safe-only] "SYMPTOM"`, "investigate in this terminal", true, investigate},
 		{"classify", "[--json] COMMAND | -- WORD... | --jsonl", "the gate's verdict, without running anything", false, classify},
 		{"redact", "[--jsonl]", "mask credentials in standard input", false, redactVerb},
 		{"cases", "[--json] [--like SID|TEXT]", "list cases with state, age and pending approvals", false, cases},
 		{"audit", "verify|show|export|rca SID [--json] [--head HEX] [--rca FILE] [--key-file FILE] [-o FILE]", "check, print, bundle or report a case's journals", false, auditVerb},
-		{"doctor", "[--json]", "check configuration, tokens, state directory and tools", false, doctor},
+		{"doctor", "[--json]", "check configuration, tokens, model, state directory and tools", false, doctor},
 		{"version", "[--json]", "version, commit, Go version", false, version},
 	}
 }

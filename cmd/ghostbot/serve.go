@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"ghostbot/agent"
-	"ghostbot/agent/playbook"
+	"ghostbot/agent/brains"
 	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
@@ -49,6 +49,9 @@ func serve(ctx context.Context, c *cli, args []string) error {
 		return err
 	}
 	defer p.close()
+	if err := p.checkModel(ctx); err != nil {
+		return err
+	}
 	return p.serve(ctx, front)
 }
 
@@ -78,8 +81,12 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	}
 	p := &program{cfg: cfg, log: log, auditDir: c.audits(), workDir: filepath.Join(c.state(), "work"),
 		policy:   policy.New(policy.Options{Self: self}),
-		redactor: redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken)}}),
-		brain:    playbook.New(playbook.Options{}),
+		redactor: redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}}),
+	}
+	choice := cfg.choice()
+	choice.Log = log
+	if p.brain, err = brains.New(choice); err != nil {
+		return nil, fail(exitUsage, "%w", err)
 	}
 	if cfg.JournalKeyFile != "" {
 		k, err := journalKey(cfg.JournalKeyFile)

@@ -105,7 +105,9 @@ func TestConversation(t *testing.T) {
 
 // TestRules sends what the API refuses.
 func TestRules(t *testing.T) {
-	call := func(name, id string) *genai.Part { return &genai.Part{FunctionCall: &genai.FunctionCall{Name: name, ID: id}} }
+	call := func(name, id string) *genai.Part {
+		return &genai.Part{FunctionCall: &genai.FunctionCall{Name: name, ID: id}}
+	}
 	resp := func(name, id string) *genai.Part {
 		return &genai.Part{FunctionResponse: &genai.FunctionResponse{Name: name, ID: id, Response: map[string]any{"ok": true}}}
 	}

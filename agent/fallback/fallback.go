@@ -1,0 +1,74 @@
+// Package fallback keeps a case going when the brain that was asked cannot
+// answer: with another brain, or with the people in the thread.
+//
+// What it does follows from the view, so that a resumed case does the same: once
+// the second brain has made a turn of a case, it makes the rest of them. A case
+// does not go back and forth between two ways of thinking.
+//
+// What happened stands in the turn: its words say it in the thread, and its entry
+// names who made it.
+package fallback
+
+import (
+	"context"
+	"errors"
+
+	"ghostbot/agent"
+)
+
+// Nobody is the brain of a turn in which nobody was asked: its words are this
+// program's, and hand the case to the people.
+const Nobody = "nobody"
+
+// Brain asks the first brain, and the second when the first fails. It keeps
+// nothing between calls.
+type Brain struct{ first, second agent.Brain }
+
+// New returns a brain that falls back to second; nil falls back to the people.
+func New(first, second agent.Brain) *Brain { return &Brain{first, second} }
+
+// Name names both.
+func (b *Brain) Name() string {
+	if b.second == nil {
+		return b.first.Name()
+	}
+	return b.first.Name() + " else " + b.second.Name()
+}
+
+// Next returns the first brain's turn where there is one.
+func (b *Brain) Next(ctx context.Context, v agent.View) (agent.Turn, error) {
+	if b.second != nil && switched(v) {
+		return b.other(ctx, v)
+	}
+	t, err := b.first.Next(ctx, v)
+	switch {
+	case err == nil || ctx.Err() != nil:
+		return t, err
+	case b.second != nil:
+		t, second := b.other(ctx, v)
+		if second != nil {
+			return t, errors.Join(err, second)
+		}
+		t.Text = "The model is not asked any more: " + err.Error() + ". I go on by rules (" + b.second.Name() + "), with the hypotheses and the evidence of this case.\n\n" + t.Text
+		return t, nil
+	case errors.Is(err, agent.ErrOutOfBudget):
+		return agent.Turn{}, err
+	}
+	return agent.Turn{Brain: Nobody, Text: "The model cannot be asked: " + err.Error() + ". Nothing runs meanwhile and nothing is lost. Continue asks it again."}, nil
+}
+
+func (b *Brain) other(ctx context.Context, v agent.View) (agent.Turn, error) {
+	t, err := b.second.Next(ctx, v)
+	t.Brain = b.second.Name()
+	return t, err
+}
+
+// switched reports whether the second brain has made a turn.
+func switched(v agent.View) bool {
+	for _, t := range v.Turns {
+		if t.Brain != "" && t.Brain != Nobody {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"context"
+
+	"ghostbot/agent/brains"
+)
+
+// choice is who proposes.
+func (c config) choice() brains.Options {
+	return brains.Options{Name: c.Brain, Key: string(c.GeminiKey), Model: c.Model, URL: c.GeminiURL, Tokens: c.ModelTokens, USD: c.ModelUSD}
+}
+
+// checkModel asks the model once at the start. A key or a model that is not
+// accepted ends the start when there is no other brain; everything else may be
+// over when the first case comes, and is only logged.
+func (p *program) checkModel(ctx context.Context) error {
+	_, fatal, err := p.cfg.choice().Probe(ctx)
+	if err != nil && fatal {
+		return fail(exitUnavailable, "%w", err)
+	}
+	if err != nil {
+		p.log.Warn("the model cannot be asked just now", "why", err)
+	}
+	return nil
+}
+
+// checkBrain is doctor's line about the brain.
+func checkBrain(ctx context.Context, cfg config) check {
+	c := cfg.choice()
+	name, _, err := c.Probe(ctx)
+	switch {
+	case c.Name == brains.Gemini && c.Key == "":
+		return check{Name: "brain", What: "no GEMINI_API_KEY is set", Hint: "set it, or GHOST_BRAIN=playbook"}
+	case err != nil:
+		return check{Name: "brain", What: err.Error(), Hint: "cases go on with the playbook under GHOST_BRAIN=auto"}
+	case name != "":
+		return check{Name: "brain", OK: true, What: name + ": key and model are accepted"}
+	case c.Name == brains.Auto:
+		return check{Name: "brain", OK: true, What: "the playbook: no GEMINI_API_KEY is set"}
+	}
+	return check{Name: "brain", OK: true, What: "the playbook, which needs no key"}
+}
