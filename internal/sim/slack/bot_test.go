@@ -33,6 +33,7 @@ func newServer(t testing.TB, opt slacksim.Options) *slacksim.Server {
 
 // bot is a small app on slack-go. Its handlers run in the reader and answer at once.
 type bot struct {
+	ctx context.Context // of its life
 	api *slack.Client
 	sm  *socketmode.Client
 
@@ -52,6 +53,7 @@ func startBot(t testing.TB, s *slacksim.Server, b *bot) *bot {
 	b.api = slack.New(s.BotToken, slack.OptionAppLevelToken(s.AppToken), slack.OptionAPIURL(s.APIURL))
 	b.sm = socketmode.New(b.api)
 	ctx, cancel := context.WithCancel(context.Background())
+	b.ctx = ctx
 	before := s.Sockets()
 	var wg sync.WaitGroup
 	wg.Add(2)
@@ -104,11 +106,9 @@ func (b *bot) handle(evt socketmode.Event) {
 	if payload == noAck {
 		return
 	}
-	if payload == nil {
-		_ = b.sm.Ack(*evt.Request)
-		return
-	}
-	_ = b.sm.Ack(*evt.Request, payload)
+	// With the bot's context: nobody takes acknowledgements from slack-go's queue any
+	// more once it has ended, and the reader would wait for ever.
+	_ = b.sm.AckCtx(b.ctx, evt.Request.EnvelopeID, payload)
 }
 
 // noAck as an answer leaves the envelope without acknowledgement.

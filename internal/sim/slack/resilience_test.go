@@ -65,17 +65,32 @@ func bubble(t *testing.T, opt slacksim.Options, b *bot, test func(s *slacksim.Se
 		b.api = slack.New(s.BotToken, slack.OptionAppLevelToken(s.AppToken), slack.OptionAPIURL(s.APIURL), slack.OptionHTTPClient(&http.Client{Transport: transport}))
 		b.sm = socketmode.New(b.api, socketmode.OptionDialer(&websocket.Dialer{NetDialContext: net.dial}))
 		ctx, cancel := context.WithCancel(context.Background())
-		var wg sync.WaitGroup
-		wg.Add(2)
-		go func() { defer wg.Done(); _ = b.sm.RunContext(ctx) }()
-		go func() { defer wg.Done(); b.loop(ctx) }()
+		b.ctx = ctx
+		run, loop := make(chan struct{}), make(chan struct{})
+		go func() { defer close(run); _ = b.sm.RunContext(ctx) }()
+		go func() { defer close(loop); b.loop(ctx) }()
+		// Also after a failure; in fake time whoever waits for ever would make the
+		// pings go on for ever.
+		defer func() {
+			cancel()
+			ends(t, "slack-go", run)
+			ends(t, "the bot", loop)
+			s.Close()
+			transport.CloseIdleConnections()
+		}()
 		time.Sleep(time.Second)
 		test(s, b)
-		cancel()
-		wg.Wait()
-		s.Close()
-		transport.CloseIdleConnections()
 	})
+}
+
+// ends waits for done, for an hour of fake time.
+func ends(t *testing.T, what string, done <-chan struct{}) {
+	t.Helper()
+	select {
+	case <-done:
+	case <-time.After(time.Hour):
+		t.Errorf("%s does not end", what)
+	}
 }
 
 // Ten quiet minutes: one hello, no reconnect. slack-go leaves when pings do not come often enough.

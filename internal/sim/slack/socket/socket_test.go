@@ -75,10 +75,12 @@ func bubble(t *testing.T, opt Options, test func(*rig)) {
 		var wg sync.WaitGroup
 		wg.Add(1)
 		go func() { defer wg.Done(); _ = r.srv.Serve(r.pipes) }()
+		defer func() { // also after a failure
+			r.hub.Close()
+			_ = r.srv.Close()
+			wg.Wait()
+		}()
 		test(r)
-		r.hub.Close()
-		_ = r.srv.Close()
-		wg.Wait()
 	})
 }
 
@@ -177,6 +179,17 @@ func (c *client) read(answer func(c *client, f map[string]any) any) {
 	}
 }
 
+// ends waits until the connection is gone, for an hour of fake time: the hub's pings
+// would go on for ever.
+func (c *client) ends() {
+	c.r.t.Helper()
+	select {
+	case <-c.gone:
+	case <-time.After(time.Hour):
+		c.r.t.Fatal("the connection does not end")
+	}
+}
+
 // seen lists the types of the frames so far.
 func (c *client) seen() []string {
 	c.mu.Lock()
@@ -247,7 +260,7 @@ func TestHelloAndTenConnections(t *testing.T) {
 		if diff := cmp.Diff([]string{"disconnect too_many_websockets"}, c.seen()); diff != "" {
 			t.Error(diff)
 		}
-		<-c.gone
+		c.ends()
 		synctest.Wait()
 		synctest.Wait()
 		if n := r.hub.Count(); n != 10 {
@@ -501,7 +514,7 @@ func TestDisconnect(t *testing.T) {
 			bubble(t, Options{}, func(r *rig) {
 				c := r.connect(nil)
 				r.hub.Disconnect(tt.reason)
-				<-c.gone
+				c.ends()
 				synctest.Wait()
 				if diff := cmp.Diff([]string{"hello", "disconnect " + tt.reason}, c.seen()); diff != "" {
 					t.Error(diff)
@@ -525,7 +538,7 @@ func TestDrop(t *testing.T) {
 	bubble(t, Options{}, func(r *rig) {
 		c := r.connect(nil)
 		r.hub.Drop()
-		<-c.gone
+		c.ends()
 		synctest.Wait()
 		if websocket.IsCloseError(c.err, websocket.CloseNormalClosure) {
 			t.Errorf("a close frame came: %v", c.err)
@@ -551,7 +564,7 @@ func TestPings(t *testing.T) {
 		c.mu.Lock()
 		c.mute = true
 		c.mu.Unlock()
-		<-c.gone
+		c.ends()
 		synctest.Wait()
 		if at := r.now(); at != 85*time.Second { // 25 s after the last answer
 			t.Errorf("a dead peer was dropped at %s", at)
@@ -631,7 +644,7 @@ func TestCloseWhileWaiting(t *testing.T) {
 		if err := <-failed; !errors.Is(err, ErrClosed) {
 			t.Errorf("send: %v", err)
 		}
-		<-c.gone
+		c.ends()
 		synctest.Wait()
 		r.hub.Event(map[string]any{"event_id": "Ev3"})
 		if _, err := r.hub.Send("interactive", nil); !errors.Is(err, ErrClosed) {
