@@ -360,14 +360,14 @@ func (s *Fold) decided(e agent.Entry) {
 	if !ok {
 		return
 	}
-	c.State, c.By, c.At, c.Reason, c.Modified, c.Votes = d.Decision, d.By, d.At, d.Reason, d.Modified, d.Votes
+	c.State, c.By, c.At, c.Reason, c.Modified, c.Votes = d.Decision, d.By, d.At, d.Reason, Visible(d.Modified), d.Votes
 	s.setStep(d.AuditID, strings.ToLower(d.Decision), 0)
 	body := c.Command
 	if d.Reason != "" && d.Reason != "expired" && d.Reason != "stopped" && d.Reason != "superseded" {
 		body += " (" + d.Reason + ")"
 	}
 	if d.Modified != "" {
-		body += " → " + d.Modified
+		body += " → " + c.Modified
 	}
 	s.log(e, LogView{What: strings.ToLower(d.Decision), By: d.By, Body: body})
 }

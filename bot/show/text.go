@@ -1,6 +1,7 @@
 package show
 
 import (
+	"fmt"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -22,3 +23,17 @@ func Clean(s string) string {
 
 // OneLine is clean text without line breaks and repeated blanks.
 func OneLine(s string) string { return strings.Join(strings.Fields(Clean(s)), " ") }
+
+// Visible is a command text that somebody typed, with escapes in place of what Clean
+// would remove: people decided about all of it.
+func Visible(s string) string {
+	var b strings.Builder
+	for _, r := range strings.ToValidUTF8(s, "\ufffd") {
+		if Clean(string(r)) == "" {
+			fmt.Fprintf(&b, "\\u%04x", r)
+			continue
+		}
+		b.WriteRune(r)
+	}
+	return b.String()
+}

@@ -21,3 +21,17 @@ func TestClean(t *testing.T) {
 		t.Errorf("OneLine = %q", got)
 	}
 }
+
+func TestVisible(t *testing.T) {
+	for in, want := range map[string]string{
+		"dig example.com":   "dig example.com",
+		"dig ex\u202eample": `dig ex\u202eample`,
+		"a\u200bb\x00\x1b":  `a\u200bb\u0000\u001b`,
+		"grüße\ttab\nline":  "grüße\ttab\nline",
+		"bad \xff":          `bad \ufffd`,
+	} {
+		if got := Visible(in); got != want {
+			t.Errorf("Visible(%q) = %q, want %q", in, got, want)
+		}
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
+	"unicode"
 
 	slackgo "github.com/slack-go/slack"
 	"github.com/slack-go/slack/slackevents"
@@ -25,11 +27,11 @@ const usage = "*ghostbot*\n" +
 func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 	sctx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
-	verb, rest, _ := strings.Cut(strings.TrimSpace(c.Text), " ")
+	verb, rest := firstWord(c.Text)
 	var text string
 	switch strings.ToLower(verb) {
 	case "investigate":
-		text = f.open(sctx, c, strings.TrimSpace(rest))
+		text = f.open(sctx, c, strings.TrimSpace(unmarkup(rest, func(id string) string { return f.name(sctx, id) })))
 	case "status":
 		text = f.status(sctx, c.ChannelID)
 	case "stop":
@@ -44,6 +46,16 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 		return
 	}
 	f.ack(ctx, j, map[string]any{"response_type": "ephemeral", "text": text})
+}
+
+// firstWord splits a text at its first blank, whatever kind of blank that is.
+func firstWord(s string) (word, rest string) {
+	s = strings.TrimSpace(s)
+	i := strings.IndexFunc(s, unicode.IsSpace)
+	if i < 0 {
+		return s, ""
+	}
+	return s[:i], s[i:]
 }
 
 func (f *Front) open(ctx context.Context, c slackgo.SlashCommand, symptom string) string {
@@ -316,6 +328,7 @@ func (f *Front) eventsAPI(ctx context.Context, j job, e slackevents.EventsAPIEve
 // reply is what a person wrote in a thread.
 type reply struct {
 	event, channel, thread, ts, user, team, text string
+	files                                        bool
 }
 
 // words picks the messages that people wrote in threads. Edits, deletions, bots
@@ -327,7 +340,7 @@ func (f *Front) words(e slackevents.EventsAPIEvent) (reply, bool) {
 		if in.BotID != "" || in.SubType != "" && in.SubType != "thread_broadcast" && in.SubType != "file_share" {
 			return r, false
 		}
-		r = reply{channel: in.Channel, thread: in.ThreadTimeStamp, ts: in.TimeStamp, user: in.User, text: in.Text}
+		r = reply{channel: in.Channel, thread: in.ThreadTimeStamp, ts: in.TimeStamp, user: in.User, text: in.Text, files: in.SubType == "file_share"}
 	case *slackevents.AppMentionEvent:
 		r = reply{channel: in.Channel, thread: in.ThreadTimeStamp, ts: in.TimeStamp, user: in.User, text: in.Text}
 	default:
@@ -335,12 +348,12 @@ func (f *Front) words(e slackevents.EventsAPIEvent) (reply, bool) {
 	}
 	r.event = "words " + r.channel + " " + r.ts // a mention arrives twice: as a message and as a mention
 	r.team = e.TeamID
-	return r, r.thread != "" && r.user != "" && r.user != f.me.UserID && strings.TrimSpace(r.text) != ""
+	return r, r.thread != "" && r.user != "" && r.user != f.me.UserID && (r.files || strings.TrimSpace(r.text) != "")
 }
 
 // take stores one reply as an instruction, or stops the case.
 func (f *Front) take(ctx context.Context, sid string, w reply) error {
-	text := unmarkup(strings.ReplaceAll(w.text, "<@"+f.me.UserID+">", " "))
+	text := unmarkup(strings.ReplaceAll(w.text, "<@"+f.me.UserID+">", " "), func(id string) string { return f.name(ctx, id) })
 	p, err := f.Person(ctx, w.user, "")
 	if err != nil {
 		return err
@@ -350,6 +363,10 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 	}
 	if !p.Member {
 		f.whisperTo(ctx, w.channel, w.thread, w.user, "Your reply is not passed on: "+escape(p.Explain)+".")
+		return nil
+	}
+	if oneLine(text) == "" {
+		f.whisperTo(ctx, w.channel, w.thread, w.user, "Files and bare mentions are not read. Say in words what they show, or what should be looked at.")
 		return nil
 	}
 	if isStop(text) {
@@ -366,6 +383,8 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 	return err
 }
 
+// isStop reports whether a reply is the word stop and nothing else. In a sentence,
+// a quotation or a code block it is an instruction like any other.
 func isStop(text string) bool {
 	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
 	case "stop", "halt", "abort", "cancel", "stop it", "please stop", "ghost stop", "/ghost stop":
@@ -375,32 +394,33 @@ func isStop(text string) bool {
 }
 
 // unmarkup turns Slack's markup of what a person typed back into plain text:
-// <http://host|host> is the host they wrote, &amp; is &.
-func unmarkup(s string) string {
+// <http://host|host> is the host they wrote, <@U1> the name that they saw, &amp; is &.
+func unmarkup(s string, name func(id string) string) string {
 	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, '<')
-		if i < 0 {
-			break
+	last := 0
+	for _, at := range markupForms.FindAllStringSubmatchIndex(s, -1) {
+		b.WriteString(s[last:at[0]])
+		last = at[1]
+		target, label, ok := strings.Cut(s[at[2]:at[3]], "|")
+		id, user := strings.CutPrefix(target, "@")
+		switch {
+		case ok && strings.HasPrefix(target, "http") && strings.Contains(target, label) && strings.Contains(label, "/"):
+			b.WriteString(target)
+		case ok && label != "":
+			b.WriteString(label)
+		case user:
+			b.WriteString("@" + name(id))
+		default:
+			b.WriteString(target)
 		}
-		j := strings.IndexByte(s[i:], '>')
-		if j < 0 {
-			break
-		}
-		b.WriteString(s[:i])
-		in := s[i+1 : i+j]
-		if target, label, ok := strings.Cut(in, "|"); ok {
-			in = label
-			if strings.HasPrefix(target, "http") && strings.Contains(target, label) && strings.Contains(label, "/") {
-				in = target
-			}
-		}
-		b.WriteString(in)
-		s = s[i+j+1:]
 	}
-	b.WriteString(s)
+	b.WriteString(s[last:])
 	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(b.String())
 }
+
+// markupForms are the forms of Slack's markup; what else stands between < and > was
+// typed so.
+var markupForms = regexp.MustCompile(`<((?:@[UW][A-Z0-9]|#[CG][A-Z0-9]|![a-z]|https?://|mailto:|tel:)[^<>\n]*)>`)
 
 // Modal callback ids.
 const (
@@ -525,15 +545,20 @@ func (f *Front) named(ctx context.Context, text string) string {
 	nctx, done := context.WithTimeout(ctx, ackWithin/2)
 	defer done()
 	return marked(text, clean, func(id string) string {
-		switch p, err := f.Person(nctx, id, ""); {
-		case strings.HasPrefix(id, "S"):
+		if strings.HasPrefix(id, "S") {
 			return "the members of a user group"
-		case err != nil || p.Name == "":
-			return "somebody"
-		default:
-			return "@" + p.Name
 		}
+		return "@" + f.name(nctx, id)
 	})
+}
+
+// name is what people call a user.
+func (f *Front) name(ctx context.Context, id string) string {
+	p, err := f.Person(ctx, id, "")
+	if err != nil || p.Name == "" {
+		return "somebody"
+	}
+	return p.Name
 }
 
 func inputValue(cb slackgo.InteractionCallback, block, action string) string {

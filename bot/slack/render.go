@@ -232,7 +232,7 @@ func decidedLine(c *show.CardView) string {
 		parts = append(parts, "nothing ran")
 	}
 	if c.Reason != "" && c.State == bot.StateDenied {
-		parts = append(parts, "reason: "+escape(cut(oneLine(c.Reason), 300)))
+		parts = append(parts, "reason: "+isolate(escape(cut(oneLine(c.Reason), 300))))
 	}
 	if c.Exit != nil {
 		parts = append(parts, fmt.Sprintf("exit code %d after %.1f s", *c.Exit, c.Seconds))
@@ -248,7 +248,7 @@ func pendingCard(c *show.CardView, short string, blocks []slackgo.Block) (string
 	}
 	fields := []*slackgo.TextBlockObject{field("Risk", "RISKY: "+c.Risk), field("Target", orDash(c.Target)), field("Expected", orDash(c.Effect)), field("Time limit", c.Timeout.String())}
 	blocks = append(blocks,
-		section("*Why*  "+escape(why)),
+		section("*Why*  "+isolate(escape(why))),
 		slackgo.NewSectionBlock(nil, fields, nil),
 		contextLine(rules(c)))
 	if n := len([]rune(c.Command)); n > commandMax {
@@ -271,7 +271,7 @@ func orElse(s, other string) string {
 }
 
 func field(name, value string) *slackgo.TextBlockObject {
-	return markup("*"+name+"*\n"+escape(cut(oneLine(value), 240)), 2000)
+	return markup("*"+name+"*\n"+isolate(escape(cut(oneLine(value), 240))), 2000)
 }
 
 func rules(c *show.CardView) string {
@@ -372,7 +372,7 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 		line += " by " + mention(v.By)
 	}
 	if v.Body != "" {
-		line += ": " + escape(cut(oneLine(v.Body), 500))
+		line += ": " + isolate(escape(cut(oneLine(v.Body), 500)))
 	}
 	if v.Head != "" {
 		line += fmt.Sprintf("  ·  head `%s` at entry %d", escape(v.Head), v.N)

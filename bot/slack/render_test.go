@@ -266,16 +266,57 @@ func TestTextHelpers(t *testing.T) {
 	}
 	for in, want := range map[string]string{
 		"<http://example.com|example.com> &amp; x": "example.com & x", "<http://127.0.0.1:18080/a|http://127.0.0.1:18080/a>": "http://127.0.0.1:18080/a",
-		"a < b": "a < b", "plain": "plain", "<@U1> hi": "@U1 hi", "&lt;x&gt;": "<x>",
+		"a < b": "a < b", "plain": "plain", "<@U1> hi": "@alex hi", "<@U1|kim> hi": "kim hi", "&lt;x&gt;": "<x>",
+		"a <b> c >d": "a <b> c >d", "<https://example.com/a>": "https://example.com/a", "<@>": "<@>", "<mailto:a@example.com|a@example.com>": "a@example.com",
+		"<!channel> <!subteam^S1|@netops> <#C1|general>": "!channel @netops general",
 	} {
-		if got := unmarkup(in); got != want {
+		if got := unmarkup(in, func(string) string { return "alex" }); got != want {
 			t.Errorf("unmarkup(%q) = %q, want %q", in, got, want)
 		}
 	}
-	for in, want := range map[string]bool{"stop": true, " Stop! ": true, "stop the service on port 80": false, "don't stop": false, "": false, "cancel": true} {
+	for in, want := range map[string]bool{
+		"stop": true, " Stop! ": true, "STOP.": true, "cancel": true, "please stop": true, "/ghost stop": true,
+		"stop the service on port 80": false, "don't stop": false, "": false, "`stop`": false, "```stop```": false, "```\nstop\n```": false,
+		"> stop": false, "\"stop\"": false, "s t o p": false, "stop\nand look at 192.0.2.7": false, "nonstop": false,
+	} {
 		if got := isStop(in); got != want {
 			t.Errorf("isStop(%q) = %v", in, got)
 		}
+	}
+	for in, want := range map[string][2]string{
+		"investigate x": {"investigate", " x"}, "investigate\tx": {"investigate", "\tx"}, "investigate\nx y": {"investigate", "\nx y"},
+		" help ": {"help", ""}, "": {"", ""}, "investigate\u00a0x": {"investigate", "\u00a0x"},
+	} {
+		if word, rest := firstWord(in); word != want[0] || rest != want[1] {
+			t.Errorf("firstWord(%q) = %q, %q", in, word, rest)
+		}
+	}
+	for in, want := range map[string]string{"plain": "plain", "שלום": "\u2068שלום\u2069", "a مرحبا": "\u2068a مرحبا\u2069", "": ""} {
+		if got := isolate(in); got != want {
+			t.Errorf("isolate(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// TestNothingReordersACard: what an approver reads is in the order in which it will
+// run. The command comes escaped from the gate; the words beside it are cleaned of
+// direction marks, and isolated where their script runs the other way.
+func TestNothingReordersACard(t *testing.T) {
+	c := card(bot.StatePending)
+	c.Why, c.Target, c.Effect = "\u202etxt.exe\u202c שלום", "\u2066x\u2069", "a\u200fb"
+	_, blocks := render(show.Message{Key: "card/007", Kind: show.KindCard, Card: c})
+	raw, err := json.Marshal(blocks)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := string(raw)
+	for _, bad := range []string{"\u202e", "\u202c", "\u2066", "\u200f"} {
+		if strings.Contains(text, bad) {
+			t.Errorf("%q is left", bad)
+		}
+	}
+	if !strings.Contains(text, "\u2068txt.exe שלום (hypothesis h1)\u2069") {
+		t.Errorf("the words are not isolated: %s", text)
 	}
 }
 

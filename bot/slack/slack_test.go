@@ -215,6 +215,11 @@ func TestWords(t *testing.T) {
 		{`{"type":"message","channel":"C1","bot_id":"B1","text":"hi","ts":"2.2","thread_ts":"1.1"}`, false},
 		{`{"type":"message","subtype":"message_changed","channel":"C1","ts":"2.2"}`, false},
 		{`{"type":"message","channel":"C1","user":"U1","text":"  ","ts":"2.2","thread_ts":"1.1"}`, false},
+		{`{"type":"message","subtype":"file_share","channel":"C1","user":"U1","text":"","ts":"2.2","thread_ts":"1.1","files":[{"id":"F1"}]}`, true},
+		{`{"type":"message","subtype":"message_deleted","channel":"C1","ts":"2.2","deleted_ts":"2.1","previous_message":{"type":"message","user":"U1","text":"stop","ts":"2.1","thread_ts":"1.1"}}`, false},
+		{`{"type":"message","subtype":"message_changed","channel":"C1","ts":"2.2","message":{"type":"message","user":"U1","text":"stop","ts":"2.1","thread_ts":"1.1"}}`, false},
+		{`{"type":"message","subtype":"bot_message","channel":"C1","bot_id":"B9","text":"stop","ts":"2.2","thread_ts":"1.1"}`, false},
+		{`{"type":"message","subtype":"channel_join","channel":"C1","user":"U1","text":"<@U1> has joined","ts":"2.2"}`, false},
 		{`{"type":"reaction_added","user":"U1","reaction":"eyes","item":{"type":"message","channel":"C1","ts":"1.1"}}`, false},
 	}
 	for _, tt := range tests {

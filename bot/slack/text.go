@@ -42,6 +42,21 @@ func marked(s string, text, id func(string) string) string {
 	return b.String()
 }
 
+// isolate keeps letters that are written from right to left from reordering what
+// stands around them (Unicode's FSI and PDI); other text stays as it is.
+func isolate(s string) string {
+	if strings.ContainsFunc(s, rightToLeft) {
+		return "\u2068" + s + "\u2069"
+	}
+	return s
+}
+
+// rightToLeft reports whether r is in one of the blocks of such scripts.
+func rightToLeft(r rune) bool {
+	return r >= 0x0590 && r <= 0x08ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfeff ||
+		r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
+}
+
 // mention is the markup for a user or group id; anything else is escaped.
 func mention(id string) string {
 	for _, r := range id {

@@ -61,6 +61,140 @@ func TestHostileSymptomPagesNobody(t *testing.T) {
 	t.Logf("pages: %s", b)
 }
 
+// TestBadSymptoms: whatever people type after investigate opens a case or is refused
+// with a word of advice, pages nobody, and is shown without what could hide or
+// reorder it.
+func TestBadSymptoms(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	places := l.someChannels(14)
+	for i, tt := range []struct {
+		name, text string
+		opens      bool
+	}{
+		{"empty", "", false},
+		{"blanks of all kinds", " \u00a0\t \u3000", false},
+		{"only control characters", "\x00\x07\u202e\u200b", false},
+		{"long", strings.Repeat("checkout is slow ", 600), true},
+		{"right to left", "\u202echeckout\u202c \u2066hangs\u2069 שלום עולם", true},
+		{"emoji", strings.Repeat("🔥🚒👨‍👩‍👧", 300), true},
+		{"broadcast", "<!channel> <!here> <!everyone> @channel @here @everyone", true},
+		{"group", "<!subteam^S0NETOPS01> <!subteam^S0NETOPS01|@netops>", true},
+		{"only a mention", "<@" + l.other() + ">", true},
+		{"only a name", "@oncall-netops", true},
+		{"only a link", "<http://" + addr + "/>", true},
+		{"control characters", "checkout\x00 gets\x1b[31m 502\r\n from\x7f nowhere", true},
+		{"not UTF-8", "checkout \xff\xfe fails", true},
+		{"markup", "*bold* _it_ `code` ~no~ <https://evil.example.com|shop.example.com> & <b>", true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			before, place := len(l.cases()), places[i%len(places)] // Slack takes one message a second of each
+			o := l.command(place, l.approver(0), "/ghost investigate "+tt.text)
+			if !o.OK {
+				t.Fatalf("%+v", o)
+			}
+			if !tt.opens {
+				if !strings.Contains(o.private(), "What should be investigated") || len(l.cases()) != before {
+					t.Errorf("%d cases more, told %q", len(l.cases())-before, o.private())
+				}
+				return
+			}
+			if o.private() != "" || len(l.cases()) != before+1 {
+				t.Fatalf("%d cases more, told %q", len(l.cases())-before, o.private())
+			}
+			sid := l.cases()[before]
+			l.until(20*time.Second, "its thread", func() bool {
+				for _, m := range l.messages(place) {
+					if strings.Contains(m.all(), "`"+sid+"`") && strings.HasPrefix(m.Text, "Investigating: ") {
+						return true
+					}
+				}
+				return false
+			})
+			l.command(place, l.approver(0), "/ghost stop "+sid)
+			l.closed(sid)
+		})
+	}
+	var pages struct {
+		Entries []struct {
+			Author   string
+			Mentions struct{ Broadcasts, Groups []string }
+		}
+	}
+	l.get("/lab/pages", &pages)
+	if len(pages.Entries) == 0 {
+		t.Error("not even those who asked are mentioned: pages are not read")
+	}
+	for _, p := range pages.Entries {
+		if len(p.Mentions.Broadcasts)+len(p.Mentions.Groups) > 0 {
+			t.Errorf("somebody was paged: %+v", p)
+		}
+	}
+	var shown []message
+	for _, place := range places {
+		shown = append(shown, l.messages(place)...)
+	}
+	for _, m := range shown {
+		if i := strings.IndexAny(m.Text, "\x00\x1b\x7f\u202e\u200b\u2066"); i >= 0 {
+			t.Errorf("a message holds %q", m.Text[i:min(len(m.Text), i+4)])
+		}
+		if strings.Contains(m.Text, "<!") && !strings.Contains(m.Text, "<!date") || strings.Contains(m.Text, "<http") {
+			t.Errorf("a message holds markup: %q", m.Text)
+		}
+	}
+}
+
+// TestWhatIsNoStop: only the bare word of a person ends a case.
+func TestWhatIsNoStop(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, _ := gateway(t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	sid := l.sid("incidents", "checkout")
+	for _, text := range []string{"don't stop", "`stop`", "```\nstop\n```", "stop the service", "nonstop", "\"stop\""} {
+		if o := l.say("incidents", l.other(), card.Thread, text); !o.OK {
+			t.Fatalf("%q: %+v", text, o)
+		}
+	}
+	l.say("incidents", l.other(), "", "stop") // in the channel, not in the thread
+	l.until(20*time.Second, "the last reply is heard", func() bool {
+		for _, m := range l.thread("incidents", "checkout") {
+			if strings.Contains(m.Text, "\"stop\"") {
+				return true
+			}
+		}
+		return false
+	})
+	if l.isClosed(sid) {
+		t.Fatal("the case ended")
+	}
+	if o := l.command("incidents", l.approver(0), "/ghost status"); !strings.Contains(o.private(), "waiting for approval") {
+		t.Errorf("status: %s", o.private())
+	}
+	l.say("incidents", l.other(), card.Thread, "@ghost Stop!")
+	l.closed(sid)
+	l.say("incidents", l.other(), card.Thread, "one more thing")
+	l.checkCase("incidents", "checkout", sid)
+}
+
+// cases lists the ids of all cases, oldest first.
+func (l *lab) cases() (out []string) {
+	l.t.Helper()
+	text, code := l.ghostbot("cases", "--json")
+	var cs []struct {
+		SID string `json:"session_id"`
+	}
+	if err := json.Unmarshal([]byte(text), &cs); code != 0 || err != nil {
+		l.t.Fatalf("cases: exit %d, %v: %s", code, err, text)
+	}
+	for _, c := range cs {
+		out = append(out, c.SID)
+	}
+	return out
+}
+
 // TestStopInTheThread ends a case that waits for a decision.
 func TestStopInTheThread(t *testing.T) {
 	l := newLab(t)
