@@ -17,6 +17,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/sys/unix"
+
+	"ghostbot/safeexec/policy"
 )
 
 // Rules of proposals that the gate itself refuses. Continue recognises them.
@@ -31,7 +33,7 @@ func unclean(arg string) bool { return !utf8.ValidString(arg) || strings.Contain
 // function of the command, the request and this shell; recheck compares two of
 // its results.
 func (s *Shell) plan(c Command, r Request) Proposal {
-	v := c.Verdict()
+	v := s.followed(c.Verdict())
 	p := Proposal{
 		SessionID: s.opt.SessionID, Argv: v.Argv, Display: c.Display(), Dir: s.opt.Dir,
 		Class: v.Class, Tier: v.Tier, Rule: v.Rule, Risk: v.Reason, Env: v.Environment,
@@ -55,6 +57,74 @@ func (s *Shell) plan(c Command, r Request) Proposal {
 		p.Identity = s.opt.Identity()
 	}
 	return p
+}
+
+// followed forbids a command that reads a credential store through a link. It is
+// looked at when a command is proposed and again right before it starts; the
+// policy itself knows texts only.
+func (s *Shell) followed(v policy.Verdict) policy.Verdict {
+	if v.Class == Forbidden || len(v.Argv) < 2 {
+		return v
+	}
+	argv := slices.Clone(v.Argv)
+	for i, a := range argv[1:] {
+		real := s.behind(a)
+		if real == "" {
+			continue
+		}
+		argv[i+1] = real
+		if v.Class == Safe && s.policy.ClassifyArgv([]string{"cat", real}).Class == Forbidden || s.policy.ClassifyArgv(argv).Class == Forbidden {
+			f := forbid("catastrophe", "never run: "+a+" is a link that leads to a credential store or a system file")
+			f.Environment, f.Argv = v.Environment, v.Argv
+			return f
+		}
+	}
+	return v
+}
+
+// behind is the file to which an argument leads over links, "" when it is none
+// or leads over no link.
+func (s *Shell) behind(arg string) string {
+	if len(arg) > 1024 || arg == "" || arg[0] == '-' || strings.Contains(arg, "://") {
+		return ""
+	}
+	file := arg
+	if !filepath.IsAbs(file) {
+		file = filepath.Join(s.opt.Dir, file)
+	}
+	if remote(file) {
+		return ""
+	}
+	real, err := filepath.EvalSymlinks(file)
+	if err != nil || real == filepath.Clean(file) {
+		return ""
+	}
+	return real
+}
+
+// remoteTypes are file systems that answer over a network, or not at all.
+var remoteTypes = []string{"nfs", "cifs", "smb", "ceph", "fuse", "9p", "afs", "glusterfs", "lustre", "autofs"}
+
+// remote says whether a path is beneath a mount that may never answer: the gate
+// itself must not hang where the command would run into its time.
+func remote(file string) bool {
+	mounts, err := os.ReadFile("/proc/self/mountinfo")
+	if err != nil {
+		return true
+	}
+	for line := range strings.Lines(string(mounts)) {
+		before, after, ok := strings.Cut(line, " - ")
+		fields := strings.Fields(before)
+		if !ok || len(fields) < 5 {
+			continue
+		}
+		point := fields[4]
+		beneath := file == point || strings.HasPrefix(file, strings.TrimSuffix(point, "/")+"/")
+		if beneath && point != "/" && slices.ContainsFunc(remoteTypes, func(t string) bool { return strings.HasPrefix(after, t) }) {
+			return true
+		}
+	}
+	return false
 }
 
 // scrub redacts text that goes into the journal or to people. When redaction
