@@ -150,8 +150,8 @@ func (w *world) translations() []Translation {
 		srcA, dstA := l.f.ends(l.dirA)
 		srcB, dstB := l.g.ends(l.dirB)
 		for _, e := range [][2]netip.AddrPort{{srcA, srcB}, {dstA, dstB}} {
-			if e[0] == e[1] {
-				continue
+			if e[0] == e[1] || e[0].Addr() == e[1].Addr() && l.f.key.proto != trace.TCP && l.f.key.proto != trace.UDP {
+				continue // the identifier of an echo is no port
 			}
 			k := names{e[0].Addr(), e[1].Addr()}
 			at, known := index[k]

@@ -21,7 +21,7 @@ func (w *world) verdict(r *Result) Verdict {
 		}
 	}
 	v := Verdict{Status: "CLEAN PATH", Code: "healthy", Segment: "none",
-		Summary: fmt.Sprintf("All %d packets sent at one point arrived at the other, in order and without long delays.", r.AToB.Sent+r.BToA.Sent),
+		Summary: fmt.Sprintf("All %s sent at one point arrived at the other, in order and without long delays.", packets(r.AToB.Sent+r.BToA.Sent)),
 		Check:   "a longer pair of captures while the symptom is there"}
 	v.Confidence, v.Severity = w.confidence(r, v), severity(v.Status)
 	v.Reasons = w.reasons(r)
@@ -52,7 +52,7 @@ func (w *world) unrelated(r *Result) (Verdict, bool) {
 		Check:   "capture both points at the same time, with a request that can be recognised"}
 	if lost := r.AToB.Lost + r.BToA.Lost; lost > 0 {
 		v = Verdict{Status: "FULL DROP", Code: "packet-loss", Segment: w.segment(r.AToB.Lost, r.BToA.Lost),
-			Summary: fmt.Sprintf("None of the %d packets sent at one point arrived at the other.", lost), Check: "that both captures ran at the same time"}
+			Summary: fmt.Sprintf("None of the %s sent at one point arrived at the other.", packets(lost)), Check: "that both captures ran at the same time"}
 	}
 	return v, true
 }
@@ -94,10 +94,10 @@ func (w *world) interference(r *Result) (Verdict, bool) {
 		at = "B"
 	}
 	v := Verdict{Status: "INTERFERENCE", Code: "rst-injected", Segment: w.segment(r.AToB.Injected, r.BToA.Injected),
-		Summary: fmt.Sprintf("%d packets reached %s that the other end never sent: something between the points makes them.", n, at),
+		Summary: fmt.Sprintf("%s reached %s that the other end never sent: something between the points makes such.", packets(n), at),
 		Check:   "their TTL and IP ID differ from those of the host that they claim to come from"}
 	if lost := r.AToB.Lost + r.BToA.Lost; lost > 0 {
-		v.Reasons = append(v.Reasons, fmt.Sprintf("%d packets of the same connections do not arrive", lost))
+		v.Reasons = append(v.Reasons, fmt.Sprintf("%s of the same connections did not arrive", packets(lost)))
 	}
 	return v, true
 }
@@ -113,7 +113,7 @@ func (w *world) losses(r *Result) (Verdict, bool) {
 	}
 	p := w.pattern(from)
 	v := Verdict{Status: "PARTIAL DROP", Code: p.code, Segment: w.segment(r.AToB.Lost, r.BToA.Lost), Check: p.check,
-		Summary: fmt.Sprintf("%d packets sent at %s do not arrive at %s (%.2f %%): %s.", d.Lost, from, from.other(), d.LossPct, p.summary)}
+		Summary: fmt.Sprintf("%s sent at %s did not arrive at %s (%.2f %%): %s.", packets(d.Lost), from, from.other(), d.LossPct, p.summary)}
 	if d.Delivered == 0 {
 		v.Status = "FULL DROP"
 	}

@@ -108,15 +108,15 @@ func (w *world) remark(r *Result) {
 	}
 	for p, c := range []Capture{r.A, r.B} {
 		if c.OutsideTime > 0 {
-			note("%d packets of %s are from a time when the other capture did not run; they are not counted as lost", c.OutsideTime, point(p))
+			note("%s of %s: from a time when the other capture did not run, and not counted as lost", packets(c.OutsideTime), point(p))
 		}
 		if c.Elsewhere > 0 {
-			note("%d packets of %s belong to flows that the other point cannot be expected to see", c.Elsewhere, point(p))
+			note("%s of %s: of flows that the other point cannot be expected to see", packets(c.Elsewhere), point(p))
 		}
 	}
 	for _, d := range []Direction{r.AToB, r.BToA} {
 		if d.MissedAtSource > 0 {
-			note("%d packets arrived that the capture at their source does not have: that capture dropped packets, so losses may be capture losses as well", d.MissedAtSource)
+			note("%s arrived that the capture at the source does not have: that capture dropped packets, so losses may be capture losses as well", packets(d.MissedAtSource))
 		}
 	}
 	for from, d := range []Direction{r.AToB, r.BToA} {
@@ -309,8 +309,16 @@ func (w *world) pattern(from point) lossPattern {
 		}
 	}
 	return lossPattern{"scattered", "packet-loss",
-		fmt.Sprintf("%d of %d packets are lost between the points, with no pattern in size, port or time", len(d.lost), len(d.lost)+d.delivered),
+		fmt.Sprintf("%d of %s are lost between the points, with no pattern in size, port or time", len(d.lost), packets(len(d.lost)+d.delivered)),
 		"counters of discards and errors at the interfaces between the points"}
+}
+
+// packets writes a number of packets.
+func packets(n int) string {
+	if n == 1 {
+		return "1 packet"
+	}
+	return fmt.Sprintf("%d packets", n)
 }
 
 func (w *world) eachLost(from point, all func(*trace.Packet, *lane) bool) bool {
