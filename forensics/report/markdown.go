@@ -107,7 +107,7 @@ func (d *Document) clean() []string {
 		out = append(out, fmt.Sprintf("%s answered, %d not.", count(d.ICMP.Matched, "echo request"), d.ICMP.Unmatched))
 	}
 	if len(d.Findings) > 0 {
-		out = append(out, fmt.Sprintf("%s of low severity are listed below for completeness.", count(int64(len(d.Findings)), "finding")))
+		out = append(out, fmt.Sprintf("Of low severity, and listed below for completeness: %s.", count(int64(len(d.Findings)), "finding")))
 	}
 	return out
 }
@@ -298,7 +298,7 @@ func (d *Document) limits() []string {
 		add("%s of the file were skipped as damaged.", count(d.Provenance.Skipped, "byte"))
 	}
 	if d.Provenance.Cut > 0 {
-		add("%s are cut by the snap length of %d bytes: what stands behind it is unknown.", count(d.Provenance.Cut, "packet"), d.Provenance.SnapLen)
+		add("%s cut by the snap length of %d bytes: what stands behind it is unknown.", count(d.Provenance.Cut, "packet"), d.Provenance.SnapLen)
 	}
 	for _, s := range d.Provenance.Incomplete {
 		add("%s.", stop(escape(s)))

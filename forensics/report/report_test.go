@@ -71,7 +71,7 @@ func TestForensic(t *testing.T) {
 		"| handshakes | 3 of 7 SYN (42.9 %) |",
 		"![median 20 ms, steady.](x%20%281%29_rtt.png)",
 		"- the file is damaged: cut in the middle of a packet.",
-		"- 800 packets are cut by the snap length of 96 bytes",
+		"- 800 packets cut by the snap length of 96 bytes",
 	} {
 		if !strings.Contains(md, want) {
 			t.Errorf("no %q in\n%s", want, md)

@@ -24,10 +24,8 @@ type conversationKey struct{ src, dst endpoint }
 
 // receiver follows all connections of a capture, independently of the code that writes them.
 type receiver struct {
-	t     *testing.T
-	ends  map[conversationKey]*end
-	ids   map[uint16]int
-	lastQ map[uint16]endpoint
+	t    *testing.T
+	ends map[conversationKey]*end
 }
 
 func (r *receiver) end(k conversationKey) *end {
