@@ -75,7 +75,7 @@ exec, docker run, az vm run-command and many more):
 - the machine powered off, restarted, suspended or taken to another run level; every process killed; a fork bomb; another kernel;
 - the loss of a file without which nobody can log in or the machine does not start;
 - a credential store printed, searched, copied or sent: ssh keys, shadow, ` + "`.env`" + `, kubeconfig, tokens of clouds and tools, ` + "`/proc/*/environ`" + `,
-  histories, key stores, configurations with keys; however the path is spelled or climbed to;
+  histories, key stores, configurations with keys; however the path is spelled, climbed to or linked;
 - a cloud metadata service asked for a credential, in every spelling of its address.
 
 ## Programs
