@@ -23,6 +23,7 @@ var (
 	dim    = color.NRGBA{120, 120, 120, 90}
 	haze   = color.NRGBA{0, 114, 178, 70}
 	red    = color.NRGBA{213, 94, 0, 255}
+	purple = color.NRGBA{204, 121, 167, 255}
 	green  = color.NRGBA{0, 158, 115, 255}
 	ground = color.NRGBA{255, 255, 255, 255}
 )
@@ -378,10 +379,10 @@ func (c *Collector) timeSequence() Picture {
 		}
 		dots(p, by[Unmarked], "segment", blue, 1.3, draw.BoxGlyph{})
 		if len(by[Disordered]) > 0 {
-			dots(p, by[Disordered], "out of order", red, 3, draw.RingGlyph{})
+			dots(p, by[Disordered], "out of order", purple, 2.5, draw.BoxGlyph{})
 		}
 		if len(by[Again]) > 0 {
-			dots(p, by[Again], "sent again", red, 3, draw.CrossGlyph{})
+			dots(p, by[Again], "sent again", red, 3.2, draw.PyramidGlyph{})
 		}
 		p.Legend.Left = true
 		p.Legend.XOffs = 8

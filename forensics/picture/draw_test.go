@@ -111,7 +111,7 @@ func TestSequencePicture(t *testing.T) {
 	if p.Title != "Time-sequence graph of stream 5, data from 198.51.100.20:443" || p.Alt != "60000 bytes in 61 segments, 1 of them sent again, 1 out of order." {
 		t.Errorf("%q, %q", p.Title, p.Alt)
 	}
-	if pixels(img, blue, everything) < 100 || pixels(img, green, everything) < 100 || pixels(img, red, everything) < 20 {
+	if pixels(img, blue, everything) < 100 || pixels(img, green, everything) < 100 || pixels(img, red, everything) < 20 || pixels(img, purple, everything) < 20 {
 		t.Errorf("blue %d, green %d, red %d", pixels(img, blue, everything), pixels(img, green, everything), pixels(img, red, everything))
 	}
 }
