@@ -159,7 +159,9 @@ func TestMadeUpEndpoints(t *testing.T) {
 
 // TestBaselineActs: the first loud finding decides what is recommended, new ones before old ones.
 func TestBaselineActs(t *testing.T) {
-	issue := func(code, severity string) baseline.Issue { return baseline.Issue{Code: code, Severity: severity, Summary: code} }
+	issue := func(code, severity string) baseline.Issue {
+		return baseline.Issue{Code: code, Severity: severity, Summary: code}
+	}
 	for _, tt := range []struct {
 		name          string
 		before, after []baseline.Issue
