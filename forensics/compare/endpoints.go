@@ -391,7 +391,8 @@ func (w *world) reordered(l *lane) []int {
 
 // expected says of which lanes both points should see the packets: those of flows that both have;
 // of flows between hosts of which both points have another flow; and of three packets or more, those
-// with a host that the other capture knows.
+// with a host that the other capture knows. A flow of one point that is answered there passes the
+// other one by, or that capture has a filter.
 func (w *world) expected() map[*lane]bool {
 	type hosts struct{ x, y netip.Addr }
 	both := map[hosts]bool{}
@@ -413,9 +414,19 @@ func (w *world) expected() map[*lane]bool {
 		src, dst := f.ends(dir)
 		other := w.side[p.other()].seen
 		known := other[src.Addr()] && other[dst.Addr()] || len(f.packet[0])+len(f.packet[1]) >= 3 && (other[src.Addr()] || other[dst.Addr()])
-		out[l] = l.f != nil && l.g != nil || both[hosts{src.Addr(), dst.Addr()}] || known
+		out[l] = l.f != nil && l.g != nil || (both[hosts{src.Addr(), dst.Addr()}] || known) && !w.answered(f, p)
 	}
 	return out
+}
+
+// answered reports whether both ends of a flow send, resets not counted: anybody can send those.
+func (w *world) answered(f *flow, at point) bool {
+	for _, list := range f.packet {
+		if !slices.ContainsFunc(list, func(i int) bool { return w.at(at, i).Flags&trace.RST == 0 }) {
+			return false
+		}
+	}
+	return true
 }
 
 // window is when a capture ran, in A's time.
@@ -507,13 +518,12 @@ func (w *world) delay(l *lane, p pair) float64 {
 	return late
 }
 
-// fromNowhere reports whether packet j, received and never sent, was made on the way: a reset in a
-// flow of which the other point has packets, or one whose TTL is that of no other packet of its
-// sender.
+// fromNowhere reports whether packet j, received and never sent, was made on the way: a reset, or a
+// packet whose TTL is that of no other one of its sender.
 func (w *world) fromNowhere(l *lane, at point, j int) bool {
 	q := w.at(at, j)
 	if q.Proto == trace.TCP && q.Flags&trace.RST != 0 {
-		return l.f != nil && l.g != nil
+		return true
 	}
 	if len(l.pairs) < 3 {
 		return false

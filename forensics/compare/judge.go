@@ -96,10 +96,33 @@ func (w *world) interference(r *Result) (Verdict, bool) {
 	v := Verdict{Status: "INTERFERENCE", Code: "rst-injected", Segment: w.segment(r.AToB.Injected, r.BToA.Injected),
 		Summary: fmt.Sprintf("%s reached %s that the other end never sent: something between the points makes such.", packets(n), at),
 		Check:   "their TTL and IP ID differ from those of the host that they claim to come from"}
+	if w.neverThrough(hit) {
+		v.Code = "firewall-reject"
+		v.Summary = fmt.Sprintf("%s refused on the way: the answers that reached %s were never sent at the other end.", connections(len(hit)), at)
+	}
 	if lost := r.AToB.Lost + r.BToA.Lost; lost > 0 {
 		v.Reasons = append(v.Reasons, fmt.Sprintf("%s of the same connections did not arrive", packets(lost)))
 	}
 	return v, true
+}
+
+func connections(n int) string {
+	if n == 1 {
+		return "1 connection was"
+	}
+	return fmt.Sprintf("%d connections were", n)
+}
+
+// neverThrough reports whether nothing of these flows passed between the points.
+func (w *world) neverThrough(flows map[*flow]bool) bool {
+	for f := range flows {
+		for _, l := range w.of[f] {
+			if len(l.pairs) > 0 {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 func (w *world) losses(r *Result) (Verdict, bool) {

@@ -367,3 +367,30 @@ func TestLists(t *testing.T) {
 		t.Errorf("%d lost, %d frames", r.AToB.Lost, len(r.AToB.LostFrames))
 	}
 }
+
+// TestFilteredCapture: B's capture has only one port. What the other connections say is answered, so
+// they are not lost.
+func TestFilteredCapture(t *testing.T) {
+	w := &wire{}
+	w.connection(40000, 5)
+	for i := range 6 {
+		w.connection(41000+uint16(i), 5)
+	}
+	w.b = slices.DeleteFunc(w.b, func(p trace.Packet) bool { return p.SrcPort != 40000 && p.DstPort != 40000 })
+	r := w.result()
+	if r.AToB.Lost != 0 || r.A.Elsewhere != 6*18 || r.Verdict.Code != "healthy" || !strings.Contains(strings.Join(r.Notes, "|"), "108 packets of A: of flows that the other point cannot be expected to see") {
+		t.Errorf("%s", show(r))
+	}
+	conserved(t, r)
+	// Refused on the way, by resets that claim to come from the server: those SYN are lost.
+	w = &wire{}
+	w.connection(40000, 5)
+	w.change = func(*trace.Packet, bool) bool { return false }
+	w.send(segment(true, 41000, 1, 0, trace.SYN, 0))
+	reset := segment(false, 41000, 0, 2, trace.RST|trace.ACK, 0)
+	reset.Time, reset.TTL = w.now+1e6, 63
+	w.a = append(w.a, reset)
+	if r := w.result(); r.AToB.Lost != 1 || r.BToA.Injected != 1 || r.Verdict.Code != "firewall-reject" || r.Verdict.Segment != towardsA {
+		t.Errorf("%s", show(r))
+	}
+}
