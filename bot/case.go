@@ -33,6 +33,7 @@ type holder struct {
 	lost  context.CancelCauseFunc // ends everything: the lease is gone
 	stop  context.CancelCauseFunc // ends the investigation: a person stopped it
 	deaf  atomic.Bool             // nothing more is taken from the inbox
+	blind bool                    // people could not be shown the end
 }
 
 func (h *holder) fence() uint64 { return h.lease.Load().Fence }
@@ -334,6 +335,7 @@ func (h *holder) close(ctx context.Context, v viewer) error {
 		case <-t.C:
 			if v.Gone() {
 				h.d.o.Log.Error("case is closed although nobody could be shown its end: the bot is not in its channel any more", "session_id", h.sid, "channel", h.info.Opening.Place.Channel)
+				h.blind = true
 				return h.closed(ctx, entries, last)
 			}
 			return errors.New("the thread does not show the end of the case yet")
@@ -356,7 +358,11 @@ func (h *holder) closed(ctx context.Context, entries []agent.Entry, last agent.E
 			h.info.Next = i.Next
 		}
 	}
-	return h.d.record(ctx, h.info, map[string]any{"session_id": h.sid, "head": last.Head, "n": last.N, "verdict": h.info.Verdict})
+	entry := map[string]any{"session_id": h.sid, "head": last.Head, "n": last.N, "verdict": h.info.Verdict}
+	if h.blind {
+		entry["shown"] = false
+	}
+	return h.d.record(ctx, h.info, entry)
 }
 
 // record registers that a case was closed and marks it so.

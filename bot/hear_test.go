@@ -11,6 +11,7 @@ import (
 	"ghostbot/agent"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
+	"ghostbot/store"
 )
 
 // kinds of the case's entries, in order.
@@ -124,6 +125,18 @@ type gone struct{ error }
 
 func (gone) Gone() bool { return true }
 
+// register takes the entries of the deployment's journal.
+type register chan map[string]any
+
+func (r register) Append(_ context.Context, _ string, body any) (uint64, string, error) {
+	r <- body.(map[string]any)
+	return 1, "", nil
+}
+
+func (r register) AppendVia(context.Context, string, any, func(context.Context, store.Line) error) (uint64, string, error) {
+	return 0, "", errors.New("nothing is committed with an entry of the register")
+}
+
 // A case whose channel is gone is closed, a while after its end; one whose channel
 // only does not answer stays open.
 func TestEndOfACaseWithoutAChannel(t *testing.T) {
@@ -133,13 +146,17 @@ func TestEndOfACaseWithoutAChannel(t *testing.T) {
 		close bool
 	}{{"removed", gone{errors.New("not_in_channel")}, true}, {"away", errors.New("timeout"), false}} {
 		t.Run(tt.name, func(t *testing.T) {
-			of := newOffice(t, func(context.Context, Parts) error { return nil })
+			closed := make(register, 1)
+			of := newOffice(t, func(context.Context, Parts) error { return nil }, func(o *Options) { o.Register = closed })
 			of.desk.endWait = 300 * time.Millisecond
 			of.board.down = tt.down
 			of.run()
 			sid := of.open("d1")
 			if tt.close {
 				of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+				if got := <-closed; got["session_id"] != sid || got["shown"] != false {
+					t.Errorf("register: %v", got)
+				}
 				return
 			}
 			time.Sleep(time.Second)

@@ -22,12 +22,13 @@ const metadataType = "ghostbot_message"
 // permanentCodes are answers to a message that trying again cannot mend.
 var permanentCodes = []string{
 	"invalid_blocks", "invalid_arguments", "msg_too_long", "msg_blocks_too_long", "no_text", "metadata_too_large",
-	"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch", "is_archived",
+	"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch",
 }
 
 // goneCodes say that the bot cannot write in a channel any more: it was removed, or
-// the channel was deleted. Somebody may invite it again.
-var goneCodes = []string{"channel_not_found", "not_in_channel", "restricted_action", "account_inactive"}
+// the channel was archived or deleted. Somebody may invite it again, or bring the
+// channel back: for some time it is tried again.
+var goneCodes = []string{"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "account_inactive"}
 
 // apiError is an error of the Web API with what a caller may do about it.
 type apiError struct {

@@ -132,9 +132,13 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	if err := f.Update(context.Background(), bot.Place{Channel: "C1"}, "1.1", everyMessage()["say"]); !errors.As(err, &p) || !p.Permanent() {
 		t.Errorf("message_not_found = %v, want permanent", err)
 	}
-	body = `{"ok":false,"error":"channel_not_found"}`
-	if _, err := f.Post(context.Background(), bot.Place{Channel: "C1"}, everyMessage()["say"]); err == nil || errors.As(err, &p) && p.Permanent() {
-		t.Errorf("channel_not_found = %v, want an error that is tried again", err)
+	for _, code := range []string{"channel_not_found", "not_in_channel", "is_archived", "internal_error"} {
+		body = `{"ok":false,"error":"` + code + `"}`
+		_, err := f.Post(context.Background(), bot.Place{Channel: "C1"}, everyMessage()["say"])
+		var gone interface{ Gone() bool }
+		if err == nil || errors.As(err, &p) && p.Permanent() || !errors.As(err, &gone) || gone.Gone() != (code != "internal_error") {
+			t.Errorf("%s = %v, want an error that is tried again", code, err)
+		}
 	}
 	body = `{"ok":true,"ts":"","channel":"C1"}`
 	if _, err := f.Post(context.Background(), bot.Place{Channel: "C1"}, everyMessage()["say"]); err == nil {

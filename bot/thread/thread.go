@@ -188,12 +188,12 @@ func (p *Projector) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			next = min(backoff, 30*time.Second)
+			next = backoff
 			var d Delayed
 			if errors.As(err, &d) && d.RetryAfter() > next {
 				next = d.RetryAfter()
 			}
-			backoff *= 2
+			backoff = min(2*backoff, retryMax)
 			p.slog.Warn("thread is behind the journal", "session_id", p.sid, "entry", p.n, "retry_in", next, "err", err)
 			changed = nil // an outage is waited out; the comparison catches up
 		default:
@@ -208,6 +208,9 @@ func (p *Projector) Run(ctx context.Context) {
 		}
 	}
 }
+
+// retryMax bounds the time between two attempts to show something.
+const retryMax = 30 * time.Second
 
 // restAfter is how long a thread has to be in step before the projector lets its
 // view of the case go. Most cases wait for people most of the time.

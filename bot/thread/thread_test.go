@@ -3,6 +3,7 @@ package thread
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"log/slog"
 	"strings"
@@ -65,8 +66,10 @@ func (t *tape) add(tb testing.TB, kind string, body any) {
 
 // wall is a board that notes what is done to it.
 type wall struct {
-	mu   sync.Mutex
-	done []string
+	mu    sync.Mutex
+	done  []string
+	down  error // of every post
+	tries int
 }
 
 func (w *wall) note(what string, m show.Message) {
@@ -84,6 +87,13 @@ func (w *wall) take() []string {
 }
 
 func (w *wall) Post(_ context.Context, _ Place, m show.Message) (string, error) {
+	w.mu.Lock()
+	w.tries++
+	down := w.down
+	w.mu.Unlock()
+	if down != nil {
+		return "", down
+	}
 	w.note("post", m)
 	return "at-" + m.Key, nil
 }
@@ -154,5 +164,47 @@ func TestRestingThread(t *testing.T) {
 		if err != nil || m.LastN != 3 || len(m.Sent) != 4 {
 			t.Errorf("message map: %+v, %v", m, err)
 		}
+	})
+}
+
+// TestLongOutage: a transport that is away for a day is tried again every half
+// minute, all the time, and no more often; then everything is shown.
+func TestLongOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := file.Open(t.TempDir(), file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		l, err := db.Acquire(t.Context(), testSID, "me", 365*24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed, w := &tape{changed: make(chan struct{})}, &wall{down: errors.New("no route to host")}
+		feed.add(t, "opened", agent.Opened{Symptom: "checkout gives 502", Requester: "U0"})
+		p, err := New(t.Context(), Options{DB: db, Board: w, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+			Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+			Place: Place{Transport: "slack", Channel: "C1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan struct{})
+		go func() { defer close(ended); p.Run(ctx) }()
+		const day = 24 * time.Hour
+		time.Sleep(day)
+		w.mu.Lock()
+		tries := w.tries
+		w.down = nil
+		w.mu.Unlock()
+		if want := int(day / retryMax); tries < want-5 || tries > want+10 {
+			t.Errorf("%d attempts in a day, want about %d", tries, want)
+		}
+		time.Sleep(retryMax + time.Second)
+		if diff := cmp.Diff([]string{"post root", "post progress"}, w.take()); diff != "" {
+			t.Error(diff)
+		}
+		stop()
+		<-ended
 	})
 }
