@@ -34,6 +34,8 @@ type holder struct {
 	stop  context.CancelCauseFunc // ends the investigation: a person stopped it
 	deaf  atomic.Bool             // nothing more is taken from the inbox
 	blind bool                    // people could not be shown the end
+
+	similar []string // open cases about the same that do not know of this one yet
 }
 
 func (h *holder) fence() uint64 { return h.lease.Load().Fence }
@@ -130,6 +132,7 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 			last = t.Owner
 		}
 	}
+	h.similar = namedSimilar(entries)
 	j := h.log.Journal("case")
 	if opened && last == h.d.o.Owner {
 		return true, nil // the same process tries again after an error: nothing was taken over
@@ -139,8 +142,8 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 		return true, err
 	}
 	_, _, err = j.Append(ctx, "opened", h.opened())
-	if err == nil && len(h.info.Similar) > 0 {
-		_, _, err = j.Append(ctx, show.KindOfNotice, show.Notice{Text: similarText(h.info.Similar)})
+	if err == nil {
+		err = h.nameSimilar(ctx)
 	}
 	return false, err
 }
@@ -392,6 +395,7 @@ func (h *holder) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		h.lookForStop(ctx)
 		h.hear(ctx)
+		h.point(ctx)
 		t := time.NewTimer(time.Until(next))
 		select {
 		case <-ctx.Done():

@@ -114,8 +114,7 @@ type CaseInfo struct {
 	Verdict   string    `json:"verdict,omitempty"`
 	Summary   string    `json:"summary,omitempty"`
 	ClosedAt  time.Time `json:"closed_at"`
-	Similar   []string  `json:"similar,omitempty"` // open cases about the same when it was opened
-	Next      string    `json:"next,omitempty"`    // the fresh case that people wanted instead
+	Next      string    `json:"next,omitempty"` // the fresh case that people wanted instead
 }
 
 // symptomMax is the longest symptom that is kept, in bytes.
@@ -138,21 +137,15 @@ func (d *Desk) Open(ctx context.Context, o Opening) (sid string, err error) {
 	o.Symptom = d.o.Redact(o.Symptom)
 	open := store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(o.Delivery)}
 	now := d.o.Now().UTC()
-	similar, err := d.similar(ctx, o)
-	if err != nil {
-		return "", fmt.Errorf("open case: %w", err)
-	}
 	base := "ghost_" + now.Format("20060102_150405")
 	for i := 1; ; i++ {
 		sid = base
 		if i > 1 {
 			sid = fmt.Sprintf("%s-%d", base, i)
 		}
-		c := CaseInfo{SessionID: sid, Opening: o, CreatedAt: now, Similar: similar}
-		err := d.create(ctx, open, c)
+		err := d.create(ctx, open, CaseInfo{SessionID: sid, Opening: o, CreatedAt: now})
 		if err == nil {
 			d.start(sid)
-			d.point(ctx, c)
 			return sid, nil
 		}
 		if !conflict(err) {

@@ -72,6 +72,10 @@ func (b *board) Update(_ context.Context, _ Place, addr string, m show.Message) 
 	return nil
 }
 
+func (b *board) Link(_ context.Context, p Place) (string, error) {
+	return "https://chat.example.com/" + p.Channel + "/" + p.Thread, nil
+}
+
 func (b *board) Find(_ context.Context, _ Place, m show.Message) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

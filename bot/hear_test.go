@@ -3,12 +3,16 @@ package bot
 import (
 	"context"
 	"errors"
+	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/audit"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 	"ghostbot/store"
@@ -104,19 +108,63 @@ func TestSimilarCasesNameEachOther(t *testing.T) {
 	}
 	of.until("the new case names the old one", func() bool { return of.shows("looks at the same: " + first) })
 	of.until("the old case names the new one", func() bool { return of.shows("looks at the same: " + second) })
-	c, err := of.desk.Case(context.Background(), second)
-	if err != nil || !slices.Equal(c.Similar, []string{first}) {
-		t.Errorf("Similar = %v, %v", c.Similar, err)
-	}
 	if again := of.open("d2"); again != second {
 		t.Errorf("the same delivery again opened %s", again)
 	}
-	other, err := of.desk.Open(context.Background(), Opening{Delivery: "d3", Symptom: "checkout gets 502", Requester: "U1", Place: Place{Transport: "slack", Channel: "C2"}})
-	if err != nil {
+	if _, err := of.desk.Open(context.Background(), Opening{Delivery: "d3", Symptom: "checkout gets 502", Requester: "U1", Place: Place{Transport: "slack", Channel: "C2"}}); err != nil {
 		t.Fatal(err)
 	}
-	if c, err := of.desk.Case(context.Background(), other); err != nil || len(c.Similar) > 0 {
-		t.Errorf("a case of another channel is similar to %v, %v", c.Similar, err)
+	of.until("a case of another channel is shown", func() bool { return strings.Count(strings.Join(of.board.texts(), "\n"), "root=") == 3 })
+	time.Sleep(50 * time.Millisecond)
+	if n := strings.Count(strings.Join(of.board.texts(), "\n"), "looks at the same"); n != 2 {
+		t.Errorf("%d lines about similar cases, want one in each of the two: %q", n, of.board.texts())
+	}
+	for _, want := range []string{"opened another case", "Another open case"} {
+		of.board.set(func() {
+			for _, m := range of.board.shown {
+				if m.Log != nil && strings.Contains(m.Log.Body, want) && (m.Log.Link == "" || (m.Log.By == "U1") != (want == "opened another case")) {
+					t.Errorf("line %+v", m.Log)
+				}
+			}
+		})
+	}
+}
+
+// After a crash between the two, the older case is told all the same, once.
+func TestOlderCaseIsToldAfterACrash(t *testing.T) {
+	of := newOffice(t, nil, func(o *Options) { o.Alike = strings.EqualFold })
+	stop := of.run()
+	first := of.open("d1")
+	of.until("the first is shown", func() bool { return of.shows("root=") })
+	of.board.set(func() { of.board.fail = func(m show.Message) error { return errors.New("away") } })
+	second := of.open("d2")
+	of.until("the second names the first", func() bool {
+		es, err := audit.Read(filepath.Join(of.dir, "audit"), second)
+		return err == nil && len(es) >= 2
+	})
+	stop()
+	of.board.set(func() { of.board.fail = nil })
+	of.again()
+	of.until("the older case names the new one", func() bool { return of.shows("opened another case that looks at the same: " + second) })
+	of.until("the new case names the older one", func() bool { return of.shows("Another open case of this channel looks at the same: " + first) })
+	time.Sleep(50 * time.Millisecond)
+	if n := strings.Count(strings.Join(of.board.texts(), "\n"), "opened another case"); n != 1 {
+		t.Errorf("told %d times", n)
+	}
+}
+
+// Two that are opened at the same moment do not miss each other.
+func TestSimilarCasesOpenedAtOnce(t *testing.T) {
+	of := newOffice(t, nil, func(o *Options) { o.Alike = strings.EqualFold })
+	of.run()
+	sids := make([]string, 2)
+	var wg sync.WaitGroup
+	for i := range sids {
+		wg.Go(func() { sids[i] = of.open(fmt.Sprint("d", i)) })
+	}
+	wg.Wait()
+	for _, sid := range sids {
+		of.until("a thread names "+sid, func() bool { return of.shows("looks at the same: " + sid) })
 	}
 }
 

@@ -35,6 +35,7 @@ type Reply struct {
 	OK    bool
 	Text  string
 	State string // state of the proposal after the click
+	Live  string // address of the card that counts, when another message was pressed
 }
 
 func refuse(format string, args ...any) Reply { return Reply{Text: fmt.Sprintf(format, args...)} }
@@ -104,11 +105,12 @@ func (d *Desk) mayOnlyStop(ctx context.Context, c Click, p *proposal.Stored) boo
 
 // current checks that the click is about this proposal as it stands now.
 func (d *Desk) current(ctx context.Context, c Click, p *proposal.Stored, now time.Time) (Reply, bool) {
+	live, other := d.copied(ctx, c, p)
 	switch {
 	case c.Digest == "" || !strings.HasPrefix(p.Proposal.Digest, c.Digest) || len(c.Digest) < 16:
 		return refuse("This card shows another command than the one that is waiting. Nothing was decided."), false
-	case c.Addr != "" && !d.sameMessage(ctx, c, p):
-		return refuse("This is not the card of that command any more. Use the newest card in the thread."), false
+	case other:
+		return Reply{Text: "This is not the card of that command any more. Use the newest card in the thread.", Live: live}, false
 	case p.State != StatePending:
 		return Reply{Text: decidedText(p), State: p.State}, false
 	case !now.Before(p.Proposal.Expires):
@@ -128,17 +130,20 @@ func decidedText(p *proposal.Stored) string {
 	return t + "."
 }
 
-// sameMessage compares the pressed message with the card's address in the
-// message map. A card that is not in the map yet (its post has not returned) is
+// copied reports whether another message was pressed than the card of p, and where
+// that card is. A card that is not in the map yet (its post has not returned) is
 // accepted: id and digest already bind the click.
-func (d *Desk) sameMessage(ctx context.Context, c Click, p *proposal.Stored) bool {
+func (d *Desk) copied(ctx context.Context, c Click, p *proposal.Stored) (live string, other bool) {
+	if c.Addr == "" {
+		return "", false
+	}
 	m, err := thread.Load(ctx, d.o.DB, c.SessionID)
 	if err != nil {
-		return false
+		return "", true
 	}
 	n := p.Proposal.AuditID[strings.LastIndexByte(p.Proposal.AuditID, '_')+1:]
-	at, ok := m.Sent["card/"+n]
-	return !ok || at.Addr == "" || at.Addr == c.Addr
+	at := m.Sent["card/"+n]
+	return at.Addr, at.Addr != "" && at.Addr != c.Addr
 }
 
 // apply changes p as c says; it does not store anything.

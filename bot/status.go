@@ -109,7 +109,6 @@ func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, 
 	if err != nil {
 		return "", Reply{}, err
 	}
-	c.Addr = ""
 	if r, ok := d.current(ctx, c, &p, now); !ok {
 		return "", r, nil
 	}

@@ -127,6 +127,7 @@ type LogView struct {
 	What string // approved, denied, modified, expired, ran, refused, takeover, repaired, heard, head, ended
 	By   string
 	Body string
+	Link string // of another case's thread
 	Head string
 	N    uint64
 }

@@ -53,7 +53,10 @@ type Refusal struct {
 
 // Notice is the body of a notice entry: something that people should know.
 type Notice struct {
+	By   string `json:"by,omitempty"` // who did it
 	Text string `json:"text"`
+	Case string `json:"case,omitempty"` // another case that it names
+	Link string `json:"link,omitempty"` // where people find that case, as a transport gave it
 }
 
 // Integrity is the body of an integrity entry: the files of the case were not as
@@ -185,7 +188,7 @@ func (s *Fold) line(e agent.Entry) {
 	case KindOfNotice:
 		var n Notice
 		if json.Unmarshal(e.Body, &n) == nil {
-			s.log(e, LogView{What: "notice", Body: n.Text})
+			s.log(e, LogView{What: "notice", By: n.By, Body: n.Text, Link: n.Link})
 		}
 	case KindOfIntegrity:
 		var i Integrity

@@ -13,6 +13,7 @@ import (
 	"github.com/slack-go/slack/slackevents"
 
 	"ghostbot/bot"
+	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 )
 
@@ -251,10 +252,30 @@ func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	f.ack(ctx, j, nil)
 	if !r.OK {
 		f.whisper(ctx, cb, mrkdwn(r.Text))
+		f.retire(ctx, cb, r.Live)
 		return
 	}
 	if c.Action == safeexec.Deny && r.State == bot.StateDenied {
 		f.openReason(ctx, cb, c, a.Value)
+	}
+}
+
+// retire turns a second copy of a card, which a crash or a lost answer of Slack left
+// behind, into a line that leads to the one that counts.
+func (f *Front) retire(ctx context.Context, cb slackgo.InteractionCallback, live string) {
+	if live == "" {
+		return
+	}
+	rctx, done := context.WithTimeout(ctx, callTimeout)
+	defer done()
+	text := "A second copy of a card. It decides nothing; use the card in this thread that still has buttons, or the newest one."
+	if url, err := f.Link(rctx, bot.Place{Channel: cb.Container.ChannelID, Thread: live}); err == nil && safeLink(url) {
+		text = "A second copy of a card. It decides nothing; <" + url + "|this is the card that counts>."
+	}
+	_, _, _, err := f.api.UpdateMessageContext(rctx, cb.Container.ChannelID, cb.Container.MessageTs,
+		slackgo.MsgOptionText(text, false), slackgo.MsgOptionBlocks(contextLine(text)), metadata(show.Message{Key: "copy"}))
+	if err != nil {
+		f.log.Warn("copy of a card is not retired", "ts", cb.Container.MessageTs, "err", err)
 	}
 }
 
@@ -479,6 +500,7 @@ func (f *Front) openEdit(ctx context.Context, cb slackgo.InteractionCallback, a 
 	if !ok {
 		return
 	}
+	c.Addr = cb.Container.MessageTs
 	octx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
 	command, r, err := f.desk.Editable(octx, c)
@@ -488,6 +510,7 @@ func (f *Front) openEdit(ctx context.Context, cb slackgo.InteractionCallback, a 
 	}
 	if !r.OK {
 		f.whisper(ctx, cb, mrkdwn(r.Text))
+		f.retire(ctx, cb, r.Live)
 		return
 	}
 	input := slackgo.NewPlainTextInputBlockElement(nil, "command")

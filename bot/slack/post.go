@@ -188,6 +188,12 @@ func (f *Front) Update(ctx context.Context, p bot.Place, addr string, m show.Mes
 	return classify(err)
 }
 
+// Link implements [bot.Linker].
+func (f *Front) Link(ctx context.Context, p bot.Place) (string, error) {
+	url, err := f.api.GetPermalinkContext(ctx, &slackgo.PermalinkParameters{Channel: p.Channel, Ts: p.Thread})
+	return url, classify(err)
+}
+
 // upload adds the report to the thread as a Markdown file.
 func (f *Front) upload(ctx context.Context, p bot.Place, m show.Message) (string, error) {
 	body := m.Report.Markdown

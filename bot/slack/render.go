@@ -374,10 +374,19 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 	if v.Body != "" {
 		line += ": " + isolate(escape(cut(oneLine(v.Body), 500)))
 	}
+	if safeLink(v.Link) {
+		line += "  ·  <" + v.Link + "|open its thread>"
+	}
 	if v.Head != "" {
 		line += fmt.Sprintf("  ·  head `%s` at entry %d", escape(v.Head), v.N)
 	}
 	return escape(cut(oneLine(what+": "+v.Body), 300)), []slackgo.Block{contextLine(line)}
+}
+
+// safeLink reports whether a link can stand in markup: Slack's own, and nothing that
+// would end it early.
+func safeLink(url string) bool {
+	return (strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")) && !strings.ContainsAny(url, "<>|\"` ") && show.OneLine(url) == url
 }
 
 func renderReport(m show.Message) (string, []slackgo.Block) {

@@ -162,7 +162,7 @@ func (v *view) note(e agent.Entry) {
 		v.f.print("[Note] ", "A torn last line of the journal was moved aside (entry "+e.ID+").")
 	case show.KindOfNotice:
 		if n, ok := into[show.Notice](e); ok {
-			v.f.print("[Note] ", n.Text)
+			v.f.print("[Note] ", strings.TrimSpace(n.By+" "+n.Text))
 		}
 	case show.KindOfIntegrity:
 		if i, ok := into[show.Integrity](e); ok {

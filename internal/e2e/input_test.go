@@ -2,6 +2,8 @@ package e2e
 
 import (
 	"encoding/json"
+	"net/http"
+	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -419,10 +421,15 @@ func TestSecondCaseOnTheSameSymptom(t *testing.T) {
 	l.command("incidents", l.other(), "/ghost investigate anybody else sees errors on http://"+addr+"/?")
 	l.find(caseLimit, "incidents", "anybody else", "Approval needed: ")
 	second := l.sid("incidents", "anybody else")
+	threads := map[string]string{first: "checkout gets", second: "anybody else"}
 	for what, other := range map[string]string{"checkout gets": second, "anybody else": first} {
 		l.until(20*time.Second, "the thread names "+other, func() bool {
 			for _, m := range l.thread("incidents", what) {
 				if strings.Contains(m.Text, other) && strings.Contains(m.Text, "looks at the same") {
+					root := strings.Replace(l.thread("incidents", threads[other])[0].TS, ".", "", 1)
+					if !strings.Contains(m.all(), "/archives/"+l.chans["incidents"]+"/p"+root) || !strings.Contains(m.all(), "open its thread") {
+						t.Errorf("no link to %s: %s", root, m.all())
+					}
 					return true
 				}
 			}
@@ -436,6 +443,50 @@ func TestSecondCaseOnTheSameSymptom(t *testing.T) {
 	l.command("incidents", l.approver(0), "/ghost stop "+first)
 	l.closed(first)
 	l.checkCase("incidents", "checkout gets", first)
+}
+
+// TestSecondCopyOfACard: one that a crash or a lost answer of Slack left behind
+// decides nothing, and becomes a pointer to the card that counts.
+func TestSecondCopyOfACard(t *testing.T) {
+	for _, button := range []string{"Approve", "Deny", "Modify"} {
+		t.Run(button, func(t *testing.T) {
+			l := newLab(t)
+			l.run()
+			addr, _ := gateway(t)
+			l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+			card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+			l.api("chat.postMessage", url.Values{"channel": {l.chans["incidents"]}, "thread_ts": {card.Thread}, "text": {"copy of it"}, "blocks": {string(card.Blocks)}})
+			twin := l.find(5*time.Second, "incidents", "checkout", "copy of it")
+			if o := l.click("incidents", l.approver(0), twin.TS, button); !strings.Contains(o.private(), "not the card") || o.ViewID != "" {
+				t.Errorf("%s on the copy: %+v", button, o)
+			}
+			twin = l.find(5*time.Second, "incidents", "checkout", "A second copy of a card")
+			if at := "/p" + strings.Replace(card.TS, ".", "", 1); !strings.Contains(twin.all(), at) || strings.Contains(twin.all(), "ghost_approve") {
+				t.Errorf("the copy is now %s", twin.all())
+			}
+			if o := l.click("incidents", l.approver(0), card.TS, "Approve"); !o.OK || o.private() != "" {
+				t.Errorf("the card itself: %+v", o)
+			}
+		})
+	}
+}
+
+// api calls a method of the Web API as the bot.
+func (l *lab) api(method string, args url.Values) {
+	l.t.Helper()
+	args.Set("token", l.slack.BotToken)
+	resp, err := http.PostForm(l.slack.APIURL+method, args)
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	defer resp.Body.Close()
+	var out struct {
+		OK    bool
+		Error string
+	}
+	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil || !out.OK {
+		l.t.Fatalf("%s: %s, %v", method, out.Error, err)
+	}
 }
 
 // TestWordsAreHeardWhileACardWaits: whoever writes sees at once that it was heard;
