@@ -92,8 +92,10 @@ func outcome(o agent.Observation) string {
 	return s
 }
 
-// short is a text on one line, cut.
-func short(s string, n int) string { return words.Clip(strings.Join(strings.Fields(s), " "), n) }
+// short is a text on one line, cut; of a long text only the beginning is looked at.
+func short(s string, n int) string {
+	return words.Clip(strings.Join(strings.Fields(s[:min(len(s), 8*n)]), " "), n)
+}
 
 // gist is a whole turn in few words: at level 1 with the beginnings of outputs,
 // at level 2 the ids and what was denied.
@@ -123,9 +125,10 @@ type plan struct{ bare, brief, clip int }
 // fit finds the mildest plan under which the turns take at most room bytes. When
 // none does, the shortest is taken: what is left are ids, denials and states.
 func fit(cs []chapter, f fence, room int) plan {
-	full, one, two := make([]int, len(cs)), make([]int, len(cs)), make([]int, len(cs))
+	one, two := make([]int, len(cs)), make([]int, len(cs))
 	for i, c := range cs {
-		full[i], one[i], two[i] = measure(c, f, 0), len(gist(c, 1))+80, len(gist(c, 2))+80
+		cs[i].whole = retell(c, f, 0)
+		one[i], two[i] = len(gist(c, 1))+80, len(gist(c, 2))+80
 	}
 	size := func(p plan) int {
 		n := 0
@@ -136,9 +139,9 @@ func fit(cs []chapter, f fence, room int) plan {
 			case i < p.brief:
 				n += one[i]
 			case p.clip == 0:
-				n += full[i]
+				n += cs[i].whole.size
 			default:
-				n += measure(cs[i], f, p.clip)
+				n += retell(cs[i], f, p.clip).size
 			}
 			for _, s := range cs[i].after {
 				n += len(s.Text) + 120
@@ -162,12 +165,11 @@ func fit(cs []chapter, f fence, room int) plan {
 	return p
 }
 
-// measure is the size of a turn that is told whole.
-func measure(c chapter, f fence, clip int) int {
+// retell is one turn as a conversation of its own.
+func retell(c chapter, f fence, clip int) history {
 	h := history{f: f}
-	c.after = nil
 	h.tell(c, clip)
-	return h.size
+	return h
 }
 
 // shorten adds the turns that are told briefly, as one record.

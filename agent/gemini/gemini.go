@@ -235,7 +235,11 @@ func (b *Brain) contents(v agent.View, room int, words bool) (out []*genai.Conte
 	p := fit(cs, h.f, int(left)-b.base-h.size-len(now))
 	h.shorten(cs, p)
 	for _, c := range cs[max(p.brief, p.bare):] {
-		h.tell(c, p.clip)
+		if p.clip > 0 {
+			c.whole = retell(c, h.f, p.clip)
+		}
+		h.add(c.whole)
+		h.heard("", c.after)
 	}
 	h.text("%s", now)
 	return h.out, h.size + b.base

@@ -34,7 +34,7 @@ type chapter struct {
 	said  *genai.Content // nil: told in words
 	seen  map[int]agent.Observation
 	after []agent.Instruction
-	last  bool
+	whole history // the turn as it is told when there is room
 }
 
 // history is a conversation in the making.
@@ -53,6 +53,18 @@ func (h *history) user(parts ...*genai.Part) {
 		c.Parts = append(c.Parts, p)
 		h.size += sizeOf(p)
 	}
+}
+
+// add appends a conversation that begins with a user or follows one.
+func (h *history) add(more history) {
+	for _, c := range more.out {
+		if n := len(h.out); n > 0 && c.Role == genai.RoleUser && h.out[n-1].Role == genai.RoleUser {
+			h.out[n-1].Parts = append(h.out[n-1].Parts, c.Parts...)
+		} else {
+			h.out = append(h.out, c)
+		}
+	}
+	h.size += more.size
 }
 
 func (h *history) text(format string, args ...any) {
@@ -93,7 +105,7 @@ func (b *Brain) chapters(v agent.View) []chapter {
 	out := make([]chapter, len(v.Turns))
 	at := map[int]int{}
 	for i, t := range v.Turns {
-		out[i] = chapter{turn: t, said: b.own(t), seen: map[int]agent.Observation{}, last: i == len(v.Turns)-1}
+		out[i] = chapter{turn: t, said: b.own(t), seen: map[int]agent.Observation{}}
 		at[t.Turn] = i
 	}
 	for _, o := range v.Observations {
@@ -109,7 +121,7 @@ func (b *Brain) chapters(v agent.View) []chapter {
 	return out
 }
 
-// tell adds a turn as the model remembers it. Where its own parts cannot be
+// tell adds a turn as the model remembers it, but not what people wrote after it. Where its own parts cannot be
 // returned it is told in words, without a call: models check calls for their
 // signatures.
 func (h *history) tell(c chapter, clip int) {
@@ -129,7 +141,7 @@ func (h *history) tell(c chapter, clip int) {
 			h.text("The people in the thread want you to go on.")
 		}
 	}
-	h.heard(c.turn.Problem, c.after)
+	h.heard(c.turn.Problem, nil)
 }
 
 // heard adds what stands between two turns: what was wrong with the last answer,
@@ -210,7 +222,7 @@ func (h *history) shell(r safeexec.Result, clip int) map[string]any {
 	if r.ExitCode != nil {
 		out["exit_code"] = *r.ExitCode
 	}
-	for k, v := range map[string]string{"error": r.Error, "signal": r.Signal, "detail": h.f.clean(r.Detail), "denial_reason": h.f.optional(r.DenialReason), "decided_by": r.DecidedBy} {
+	for k, v := range map[string]string{"error": r.Error, "signal": r.Signal, "detail": h.f.optional(r.Detail), "denial_reason": h.f.optional(r.DenialReason), "decided_by": r.DecidedBy} {
 		if v != "" {
 			out[k] = v
 		}
