@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"image/color"
 	"math"
+	"slices"
 	"strings"
 
 	"gonum.org/v1/plot"
@@ -294,15 +295,15 @@ func (c *Collector) roundTrip() Picture {
 		}
 	}
 	sides := [2]string{"servers", "clients"}
-	h := &all[far]
+	h := c.exact(far, &all[far])
 	out.Alt = fmt.Sprintf("From the capture point to the %s and back: median %s, 95th percentile %s, 99th %s (%d measurements), %s.", sides[far],
-		millis(h.percentile(0.5)), millis(h.percentile(0.95)), millis(h.percentile(0.99)), h.samples, shape(h, median))
+		millis(h(0.5)), millis(h(0.95)), millis(h(0.99)), all[far].samples, shape(h, median))
 	out.draw = func(cv draw.Canvas) error {
 		p := axes("time since the first packet (s)", "round-trip time (ms)", c.end())
 		p.Y.Min, p.Y.Max = 0, 1e-3
 		for k := range sides {
 			for _, q := range c.samples[k] {
-				p.Y.Max = max(p.Y.Max, 1.05*q.value)
+				p.Y.Max = max(p.Y.Max, 1.15*q.value)
 			}
 		}
 		dots(p, c.samples[1-far], "to the "+sides[1-far], dim, 1.5, draw.CircleGlyph{})
@@ -317,9 +318,23 @@ func (c *Collector) roundTrip() Picture {
 	return out
 }
 
+// exact returns the percentiles of a side: of all samples as long as they are kept, else those of the
+// histogram.
+func (c *Collector) exact(side int, h *histogram) func(float64) float64 {
+	if c.stride[side] > 1 {
+		return h.percentile
+	}
+	var all []float64
+	for _, s := range c.samples[side] {
+		all = append(all, s.value)
+	}
+	slices.Sort(all)
+	return func(p float64) float64 { return all[min(int(p*float64(len(all))), len(all)-1)] }
+}
+
 // shape says how the round-trip time behaves.
-func shape(h *histogram, median []point) string {
-	least, p50, p95 := h.percentile(0), h.percentile(0.5), h.percentile(0.95)
+func shape(percentile func(float64) float64, median []point) string {
+	least, p50, p95 := percentile(0), percentile(0.5), percentile(0.95)
 	if len(median) >= 6 {
 		third := len(median) / 3
 		early, late := mean(median[:third]), mean(median[len(median)-third:])

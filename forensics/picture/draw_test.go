@@ -225,3 +225,29 @@ func TestTimeGoesBack(t *testing.T) {
 		t.Errorf("%d bins, %v s", len(c.bins), c.end())
 	}
 }
+
+// TestExactPercentiles: as long as all samples are kept, percentiles are theirs; beyond that, those of
+// the histogram are near.
+func TestExactPercentiles(t *testing.T) {
+	for _, n := range []int{100, 3 * maxSamples} {
+		c := New(Request{})
+		for i := range n {
+			p := seg(i+1, float64(i), true, 1, 1, trace.ACK, 1)
+			c.Add(&p, Unmarked, 0)
+			c.sample(0, p.Time, 100+float64(i%100))
+		}
+		var h histogram
+		for _, b := range c.bins {
+			h.merge(&b.rtt[0])
+		}
+		for p, want := range map[float64]float64{0: 100, 0.5: 150, 0.95: 195, 0.99: 199} {
+			got, within := c.exact(0, &h)(p), 0.0
+			if n > maxSamples {
+				within = 0.04 * want
+			}
+			if math.Abs(got-want) > within {
+				t.Errorf("%d samples: percentile %v is %v, want %v", n, p, got, want)
+			}
+		}
+	}
+}
