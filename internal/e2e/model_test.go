@@ -1,0 +1,134 @@
+package e2e
+
+import (
+	"encoding/json"
+	"net"
+	"strings"
+	"testing"
+
+	"ghostbot/internal/sim/gemini"
+)
+
+// scripted starts a scripted model and returns what a bot needs to ask it.
+func scripted(t *testing.T, brain, script string) (*gemini.Server, []string) {
+	t.Helper()
+	s, err := gemini.New(gemini.Options{Script: "key sim-key\nmodel gemini-3-flash\n" + script})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start("127.0.0.1:0"); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, []string{"GHOST_BRAIN=" + brain, "GEMINI_API_KEY=sim-key", "GHOST_MODEL=gemini-3-flash", "GHOST_GEMINI_URL=" + s.URL}
+}
+
+const modelOpening = `
+-- 1 expect --
+system You propose.
+last checkout gets 502
+-- 1 answer --
+text H1: the upstream refuses. H2: the gateway fails by itself.
+call manage_hypotheses {"add":[{"id":"H1","description":"The upstream refuses connections."},{"id":"H2","description":"The gateway fails by itself."}]}
+call run_shell_cmd {"command":"curl -sv --max-time 5 http://FRONT/","reasoning":"Shows what the gateway answers and blames.","hypothesis_id":"H1","target":"FRONT"}
+-- 2 expect --
+response run_shell_cmd exit_code=0
+last BACK
+-- 2 answer --
+text The gateway blames BACK.
+call run_shell_cmd {"command":"nc -zv -w 3 HOST PORT","reasoning":"Refutes H1 if it accepts.","hypothesis_id":"H1"}
+call run_shell_cmd {"command":"tcpdump -i lo -nn -c 4 tcp port PORT","reasoning":"Shows the refusal on the wire.","hypothesis_id":"H1","effect":"reads packets of this host"}
+`
+
+// places fills a script with what a case is about.
+func places(front, back string) *strings.Replacer {
+	host, port, _ := net.SplitHostPort(back)
+	return strings.NewReplacer("FRONT", front, "BACK", back, "HOST", host, "PORT", port)
+}
+
+// TestModelRefusedUpstream plays the first incident with a scripted model. The bot
+// is killed while a card waits: the card still counts, the model gets its own
+// parts back from the journal, and its state says that the case was resumed.
+func TestModelRefusedUpstream(t *testing.T) {
+	front, back := gateway(t)
+	r := places(front, back)
+	s, env := scripted(t, "gemini", r.Replace(modelOpening+`
+-- 3 expect --
+response run_shell_cmd status=denied
+last no captures on this host
+last This case was resumed
+last H1 DENIED_ONCE
+any H1: the upstream refuses. H2: the gateway fails by itself.
+-- 3 answer --
+text After the restart BACK still refuses?
+call run_shell_cmd {"command":"nc -zv -w 2 HOST PORT","reasoning":"Checks after the restart that it still holds.","hypothesis_id":"H1"}
+-- 4 answer --
+call manage_hypotheses {"update":[{"id":"H1","state":"CONFIRMED","evidence":["${audit:curl}","${audit:nc -zv -w 2}"],"why":"Nothing listens on BACK."},{"id":"H2","state":"REFUTED","evidence":["${audit:curl}"],"why":"It answers and names its upstream."}]}
+call complete_investigation {"confidence":"high","root_cause_summary":"Nothing listens on BACK, so FRONT answers 502.","verdict":"root_cause","causes":[{"statement":"Nothing listens on BACK: connections are refused, so FRONT answers 502.","evidence":["${audit:curl}","${audit:nc -zv -w 2}"]}],"confirmed_hypotheses":["H1"],"refuted_hypotheses":["H2"],"recommended_actions":["Start the service on BACK; check with nc -zv."]}
+`))
+	l := newLab(t, env...)
+	l.run()
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+front)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	l.kill()
+	l.run()
+	o := l.click("incidents", l.approver(1), card.TS, "Deny")
+	if o.ViewID == "" {
+		t.Fatalf("Deny opened no reason window: %+v", o)
+	}
+	l.submit(o.ViewID, l.approver(1), map[string]any{"words": "no captures on this host"})
+	rep := l.report("incidents", "checkout")
+	sid := l.sid("incidents", "checkout")
+	l.closed(sid)
+	md, entries := l.checkCase("incidents", "checkout", sid)
+	for _, want := range []string{"Nothing listens on " + back, "no captures on this host", "gemini-3-flash: 4 calls", "_Verdict: Root cause found_"} {
+		if !strings.Contains(strings.ReplaceAll(md, `\`, ""), want) {
+			t.Errorf("the report lacks %q:\n%s", want, md)
+		}
+	}
+	if !strings.Contains(rep.all(), back) {
+		t.Errorf("the message in the channel does not name %s: %s", back, rep.all())
+	}
+	for _, p := range s.Problems() {
+		t.Error(p)
+	}
+	if s.Left() > 0 {
+		t.Errorf("%d steps were not played", s.Left())
+	}
+	if o := l.command("incidents", l.approver(0), "/ghost status"); !strings.Contains(o.private(), "gemini-3-flash: 4 calls") {
+		t.Errorf("status: %s", o.private())
+	}
+	var opened struct{ Brain string }
+	if json.Unmarshal(entries[0].Body, &opened) != nil || !strings.HasPrefix(opened.Brain, "gemini/gemini-3-flash/p1-") {
+		t.Errorf("opened by %q", opened.Brain)
+	}
+	out, _ := l.ghostbot("audit", "show", "--json", sid)
+	if strings.Contains(out+l.log()+md, "sim-key") {
+		t.Error("the key is in a journal, the log or the report")
+	}
+}
+
+// TestModelOutage lets the model go away in the middle of a case.
+func TestModelOutage(t *testing.T) {
+	front, back := gateway(t)
+	s, env := scripted(t, "auto", places(front, back).Replace(strings.Split(modelOpening, "-- 2 expect")[0])+"-- 2 fault --\nstatus 429\nquota-day\nmessage You exceeded your current quota.\n")
+	l := newLab(t, env...)
+	l.run()
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+front)
+	said := l.find(caseLimit, "incidents", "checkout", "The model is not asked any more: ")
+	if !strings.Contains(said.Text, "the quota of the model key is used up (HTTP 429: You exceeded your current quota.)") || !strings.Contains(said.Text, "playbook/") {
+		t.Errorf("said: %s", said.Text)
+	}
+	l.denyRest("incidents", "checkout")
+	sid := l.sid("incidents", "checkout")
+	l.closed(sid)
+	md, _ := l.checkCase("incidents", "checkout", sid)
+	for _, want := range []string{back, "gemini-3-flash: 1 call", "By playbook/", "from turn 2 on", "| H1 |", "| H2 |"} {
+		if !strings.Contains(strings.ReplaceAll(md, `\`, ""), want) {
+			t.Errorf("the report lacks %q:\n%s", want, md)
+		}
+	}
+	for _, p := range s.Problems() {
+		t.Error(p)
+	}
+}
