@@ -7,7 +7,7 @@ SIM     := internal/sim/slack/conformance
 GOFLAGS += -trimpath
 export GOFLAGS
 
-.PHONY: policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap screenshots clean deps-run deps-test deps-bench fmt
+.PHONY: record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -16,6 +16,7 @@ help:
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
 	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
 	@echo "             make bench-pcap captures; docs/benchmarks.md keeps the results"
+	@echo "make record  one case with a real model (GEMINI_API_KEY), kept without the key as test data"
 	@echo "make screenshots  the pictures of the documents, from the demo"
 
 deps-run:
@@ -85,6 +86,10 @@ screenshots: deps-test build
 	@echo "== pictures of the documents, from the demo and a terminal"
 	@RECORD=$(CURDIR)/docs/images/terminal.txt $(GO) test -count 1 -run TestTerminalPicture ./cmd/ghostbot
 	@node $(SIM)/screenshots.mjs $(BIN)/ghostlab docs/images
+
+record:
+	@[ -n "$$GEMINI_API_KEY" ] || { echo "set GEMINI_API_KEY: a real model is asked (some cents)"; exit 1; }
+	@GHOST_RECORD=$${GHOST_RECORD:-case} $(GO) test ./agent/gemini -run '^TestRecord$$' -count 1 -v
 
 fmt:
 	@gofmt -w $$(git ls-files -co --exclude-standard '*.go')

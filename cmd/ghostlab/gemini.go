@@ -47,7 +47,8 @@ func geminiVerb(ctx context.Context, args []string, out, log io.Writer) error {
 		return fmt.Errorf("%w: %v", errUnavailable, err)
 	}
 	defer s.Close()
-	fmt.Fprintf(out, "export GHOST_GEMINI_URL=%s\nexport GEMINI_API_KEY=any-key\nexport GHOST_BRAIN=gemini\n", s.URL)
+	key, model := s.Accepted()
+	fmt.Fprintf(out, "export GHOST_GEMINI_URL=%s\nexport GEMINI_API_KEY=%s\nexport GHOST_MODEL=%s\nexport GHOST_BRAIN=gemini\n", s.URL, key, model)
 	fmt.Fprintf(log, "scripted model: %s (Ctrl-C ends it)\n", s.URL)
 	<-ctx.Done()
 	for _, p := range s.Problems() {

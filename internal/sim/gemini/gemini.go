@@ -106,6 +106,18 @@ func (s *Server) Start(addr string) error {
 	return nil
 }
 
+// Accepted is a key and a model that the script accepts.
+func (s *Server) Accepted() (key, model string) {
+	key, model = s.script.key, "gemini-scripted"
+	if key == "" {
+		key = "any-key"
+	}
+	if len(s.script.models) > 0 {
+		model = s.script.models[0]
+	}
+	return key, model
+}
+
 // Close ends the server and every request in it.
 func (s *Server) Close() error {
 	if s.http == nil {

@@ -289,6 +289,21 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
+func TestAccepted(t *testing.T) {
+	for script, want := range map[string][2]string{
+		"-- 1 answer --\nnone\n":                            {"any-key", "gemini-scripted"},
+		"key k\nmodel m1\nmodel m2\n-- 1 answer --\nnone\n": {"k", "m1"},
+	} {
+		s, err := New(Options{Script: script})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if key, model := s.Accepted(); key != want[0] || model != want[1] || !s.script.exists(model) {
+			t.Errorf("%q: %s, %s", script, key, model)
+		}
+	}
+}
+
 func TestScriptsThatDoNotRead(t *testing.T) {
 	for _, script := range []string{
 		"weather fine\n", "-- x --\n", "-- 0 answer --\ntext a\n", "-- 1 verdict --\n", "-- 1 expect --\nlast a\n", "-- 2 answer --\ntext a\n",
