@@ -365,7 +365,28 @@ func (h *holder) closed(ctx context.Context, entries []agent.Entry, last agent.E
 	if h.blind {
 		entry["shown"] = false
 	}
-	return h.d.record(ctx, h.info, entry)
+	if err := h.d.record(ctx, h.info, entry); err != nil {
+		return err
+	}
+	h.unread(ctx)
+	return nil
+}
+
+// unread tells whoever wrote between the report and the end that nobody read it.
+func (h *holder) unread(ctx context.Context) {
+	items, err := h.d.o.DB.List(ctx, h.sid, "inbox/")
+	if err != nil {
+		h.d.o.Log.Warn("what came after the report is not known", "session_id", h.sid, "err", err)
+		return
+	}
+	for _, v := range items {
+		var it inboxItem
+		if json.Unmarshal(v.Data, &it) != nil || it.Instruction == nil {
+			continue
+		}
+		text := "This came after the report and was not read: " + it.Instruction.Text + ". Open a new case if it matters."
+		h.post(ctx, show.Message{Key: "late/" + v.Key.Name, Kind: show.KindLog, Text: text, Log: &show.LogView{What: "notice", By: it.Instruction.By, Body: text}})
+	}
 }
 
 // record registers that a case was closed and marks it so.

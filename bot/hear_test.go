@@ -130,6 +130,35 @@ func TestSimilarCasesNameEachOther(t *testing.T) {
 	}
 }
 
+// Words that come after the report, while the thread still lags behind, are not
+// swallowed: whoever wrote them is told that nobody read them.
+func TestWordsAfterTheReport(t *testing.T) {
+	of := newOffice(t, func(context.Context, Parts) error { return nil })
+	held := make(chan struct{})
+	of.board.fail = func(m show.Message) error {
+		select {
+		case <-held:
+			return nil
+		default:
+		}
+		if m.Kind == show.KindFile {
+			return errors.New("uploads are slow")
+		}
+		return nil
+	}
+	of.run()
+	sid := of.open("d1")
+	of.until("the report is shown", func() bool { return of.shows("report=") })
+	if err := of.desk.Instruct(context.Background(), Words{Delivery: "w1", SessionID: sid, By: "U9", Text: "it was the load balancer"}); err != nil {
+		t.Fatal(err)
+	}
+	close(held)
+	of.until("it is told", func() bool { return of.shows("not read: it was the load balancer") })
+	if err := of.desk.Instruct(context.Background(), Words{Delivery: "w2", SessionID: sid, By: "U9", Text: "hello?"}); !errors.Is(err, ErrClosed) {
+		t.Errorf("words to a closed case: %v", err)
+	}
+}
+
 // After a crash between the two, the older case is told all the same, once.
 func TestOlderCaseIsToldAfterACrash(t *testing.T) {
 	of := newOffice(t, nil, func(o *Options) { o.Alike = strings.EqualFold })

@@ -59,7 +59,13 @@ func (d *Desk) Instruct(ctx context.Context, w Words) error {
 	if err != nil {
 		return err
 	}
-	return d.deliver(ctx, w.SessionID, w.Delivery, body)
+	if err := d.deliver(ctx, w.SessionID, w.Delivery, body); err != nil {
+		return err
+	}
+	if c, err := d.Case(ctx, w.SessionID); err == nil && c.Closed {
+		return ErrClosed // just now: nobody reads it
+	}
+	return nil
 }
 
 // deliver stores one inbox item together with the once-key of its delivery.
