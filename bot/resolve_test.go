@@ -247,9 +247,7 @@ func TestDenyDecidesWhenPressedAndTheReasonFollows(t *testing.T) {
 	if r, err := of.desk.Reason(context.Background(), c); err != nil || !r.OK {
 		t.Fatalf("late reason = %+v, %v", r, err)
 	}
-	if items, err := of.db.List(context.Background(), pr.SessionID, "inbox/"); err != nil || len(items) == 0 || !strings.Contains(string(items[len(items)-1].Data), "one more thing") {
-		t.Errorf("late words are not an instruction: %d items, %v", len(items), err)
-	}
+	of.until("late words are heard as an instruction", func() bool { return of.shows("one more thing") })
 }
 
 func TestClosedReasonWindowDoesNotKeepTheCase(t *testing.T) {
