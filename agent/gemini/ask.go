@@ -93,7 +93,8 @@ func sleep(ctx context.Context, d time.Duration) error {
 	}
 }
 
-func (b *Brain) once(ctx context.Context, contents []*genai.Content) (*genai.GenerateContentResponse, error) {
+func (b *Brain) once(ctx context.Context, contents []*genai.Content) (resp *genai.GenerateContentResponse, err error) {
+	defer survive(&err)
 	ctx, done := context.WithTimeout(ctx, b.o.Timeout)
 	defer done()
 	no := false
@@ -106,12 +107,27 @@ func (b *Brain) once(ctx context.Context, contents []*genai.Content) (*genai.Gen
 
 // Check asks whether key and model are accepted, with a request that costs
 // nothing. Its error is an *[Error] or ctx's.
-func (b *Brain) Check(ctx context.Context) error {
-	_, err := b.client.Models.CountTokens(ctx, b.o.Model, []*genai.Content{{Role: genai.RoleUser, Parts: []*genai.Part{{Text: "ping"}}}}, nil)
-	if err == nil {
-		return nil
+func (b *Brain) Check(ctx context.Context) (err error) {
+	if err = b.count(ctx); err != nil {
+		return b.explain(err)
 	}
-	return b.explain(err)
+	return nil
+}
+
+func (b *Brain) count(ctx context.Context) (err error) {
+	defer survive(&err)
+	_, err = b.client.Models.CountTokens(ctx, b.o.Model, []*genai.Content{{Role: genai.RoleUser, Parts: []*genai.Part{{Text: "ping"}}}}, nil)
+	return err
+}
+
+// errShape stands for a response of a shape that the library does not survive: it
+// takes a list to be a list. One strange answer must not end every case.
+var errShape = errors.New("the answer has another shape than the API's")
+
+func survive(err *error) {
+	if recover() != nil {
+		*err = errShape
+	}
 }
 
 // explain turns whatever went wrong into one line. The library's words may quote
@@ -128,6 +144,9 @@ func (b *Brain) explain(err error) *Error {
 		return b.fail(Unreachable, true, "%s did not answer in time", b.host())
 	}
 	var syntax *json.SyntaxError
+	if errors.Is(err, errShape) {
+		return b.fail(NotAPI, true, "%s answered with JSON that is not the API's", b.host())
+	}
 	if errors.As(err, &syntax) || strings.Contains(err.Error(), "unmarshalling response") {
 		return b.fail(NotAPI, true, "%s answered with something that is not JSON", b.host())
 	}

@@ -259,6 +259,7 @@ func (b *Brain) read(r *genai.GenerateContentResponse, v agent.View, size int) a
 	var calls []*genai.FunctionCall
 	for _, p := range c.Content.Parts {
 		switch {
+		case p == nil:
 		case p.FunctionCall != nil:
 			calls = append(calls, p.FunctionCall)
 		case !p.Thought && strings.TrimSpace(p.Text) != "":
@@ -274,10 +275,23 @@ func (b *Brain) read(r *genai.GenerateContentResponse, v agent.View, size int) a
 		t.Problem = agent.ProblemNoCall
 	}
 	c.Content.Role = genai.RoleModel
-	if raw, err := json.Marshal(kept{Model: b.o.Model, Content: c.Content}); err == nil {
+	if raw, err := json.Marshal(kept{Model: b.o.Model, Content: c.Content}); err == nil && returnable(c.Content) {
 		t.Model = raw
 	}
 	return t
+}
+
+// returnable reports whether the API takes an answer back: each part is a text or
+// a call. Of other kinds none was asked for, and a part that is empty but for its
+// signature does not survive the library.
+func returnable(c *genai.Content) bool {
+	for _, p := range c.Parts {
+		if p == nil || (p.Text == "") == (p.FunctionCall == nil) || p.FunctionCall != nil && p.FunctionCall.Name == "" ||
+			p.FunctionResponse != nil || p.InlineData != nil || p.FileData != nil || p.ExecutableCode != nil || p.CodeExecutionResult != nil || p.ToolCall != nil || p.ToolResponse != nil {
+			return false
+		}
+	}
+	return true
 }
 
 // nudged reports whether the model was told just now that words do nothing; when
@@ -318,9 +332,9 @@ func (b *Brain) usage(r *genai.GenerateContentResponse, size int) *agent.Usage {
 	if modelName.MatchString(r.ModelVersion) {
 		u.Model = r.ModelVersion
 	}
-	if m := r.UsageMetadata; m != nil {
-		u.Prompt, u.Cached = int(m.PromptTokenCount+m.ToolUsePromptTokenCount), int(m.CachedContentTokenCount)
-		u.Output = int(m.CandidatesTokenCount + m.ThoughtsTokenCount)
+	if m := r.UsageMetadata; m != nil && m.PromptTokenCount > 0 {
+		u.Prompt, u.Cached = int(m.PromptTokenCount)+max(0, int(m.ToolUsePromptTokenCount)), max(0, int(m.CachedContentTokenCount))
+		u.Output = max(0, int(m.CandidatesTokenCount)) + max(0, int(m.ThoughtsTokenCount))
 	} else { // a proxy that drops it must not make the case free
 		u.Prompt = size / 3
 	}

@@ -306,7 +306,7 @@ func TestAccepted(t *testing.T) {
 
 func TestScriptsThatDoNotRead(t *testing.T) {
 	for _, script := range []string{
-		"weather fine\n", "-- x --\n", "-- 0 answer --\ntext a\n", "-- 1 verdict --\n", "-- 1 expect --\nlast a\n", "-- 2 answer --\ntext a\n",
+		"weather fine\n", "-- --", "-- x --\n", "-- 0 answer --\ntext a\n", "-- 1 verdict --\n", "-- 1 expect --\nlast a\n", "-- 2 answer --\ntext a\n",
 		"-- 1 expect --\nrain soon\n", "-- 1 fault --\nrain\n", "-- 1 fault --\nstatus x\n", "-- 1 fault --\nretry x\n", "-- 1 answer --\n{\"a\"\n",
 	} {
 		if _, err := New(Options{Script: script}); err == nil {

@@ -51,6 +51,9 @@ type answer struct {
 
 func parseScript(text []byte) (script, error) {
 	var s script
+	if namelessFile.Match(text) { // the archive's parser does not survive one
+		return s, errors.New("a file has no name")
+	}
 	a := txtar.Parse(text)
 	for _, d := range directives(string(a.Comment)) {
 		if err := s.set(d); err != nil {
@@ -80,6 +83,9 @@ func parseScript(text []byte) (script, error) {
 	}
 	return s, nil
 }
+
+// namelessFile is a line that names nothing.
+var namelessFile = regexp.MustCompile(`(?m)^-- +--`)
 
 func directives(text string) []directive {
 	var out []directive
