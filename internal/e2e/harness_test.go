@@ -86,6 +86,19 @@ func newLab(t testing.TB, env ...string) *lab {
 	}
 	t.Cleanup(func() { s.Close() })
 	l := &lab{t: t, slack: s, state: t.TempDir(), env: env, bin: "ghostbot", users: map[string]user{}, chans: map[string]string{}}
+	l.people()
+	t.Cleanup(func() {
+		l.kill()
+		if t.Failed() {
+			l.dump()
+		}
+	})
+	return l
+}
+
+// people reads who and what is in the workspace.
+func (l *lab) people() {
+	l.t.Helper()
 	var us []user
 	l.get("/lab/users", &us)
 	for _, u := range us {
@@ -96,13 +109,6 @@ func newLab(t testing.TB, env ...string) *lab {
 	for _, c := range cs {
 		l.chans[c.Name] = c.ID
 	}
-	t.Cleanup(func() {
-		l.kill()
-		if t.Failed() {
-			l.dump()
-		}
-	})
-	return l
 }
 
 // dump shows what people saw and what the journals hold.

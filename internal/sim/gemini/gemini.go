@@ -34,7 +34,8 @@
 //	-- 1 answer --          a line each, or a JSON object: the whole response
 //	text WORDS | thought WORDS
 //	call TOOL {"arg": ...}  ${audit:N} and ${audit:TEXT} stand for the N-th audit id
-//	                        in the request, and for that of the command with TEXT in it
+//	                        in the request, and for that of the command with TEXT in it;
+//	                        ${match:REGEX} for what matches in the request (its group)
 //	nosig                   no signature on the first call
 //	finish REASON | block REASON | none (no candidate) | version NAME
 //	usage PROMPT OUTPUT THOUGHTS CACHED

@@ -61,7 +61,7 @@ contents 3
 response look audit_id=x_002
 any x_001
 -- 2 answer --
-text Done, as ${audit:there} and ${audit:-2} and ${audit:1} show, not ${audit:9}.
+text Done at ${match:web is (\w+)}, as ${audit:there} and ${audit:-2} and ${audit:1} show, not ${audit:9} ${match:nothing} ${match:(}.
 finish STOP
 `
 
@@ -92,7 +92,7 @@ func TestConversation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := r.Text(), "Done, as x_002 and x_001 and x_001 show, not ${audit:9}."; got != want {
+	if got, want := r.Text(), "Done at slow, as x_002 and x_001 and x_001 show, not ${audit:9} ${match:nothing} ${match:(}."; got != want {
 		t.Errorf("%q, want %q", got, want)
 	}
 	if p := s.Problems(); len(p) > 0 || s.Left() != 0 {

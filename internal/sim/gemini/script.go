@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"regexp"
 	"slices"
 	"strconv"
@@ -218,9 +219,9 @@ func wire(v any) string {
 				walk(x)
 			}
 		case map[string]any:
-			for k, x := range v {
+			for _, k := range slices.Sorted(maps.Keys(v)) {
 				b.WriteString(k + ": ")
-				walk(x)
+				walk(v[k])
 			}
 		default:
 			fmt.Fprintln(&b, v)
@@ -356,7 +357,21 @@ func (m *message) response(prompt int) map[string]any {
 	return out
 }
 
-var reference = regexp.MustCompile(`\$\{audit:([^}]+)\}`)
+// find is the first group of a pattern's first match in the request, or the whole
+// match; what does not match stays.
+func (r request) find(pattern, otherwise string) string {
+	re, err := regexp.Compile(pattern)
+	if err != nil {
+		return otherwise
+	}
+	m := re.FindStringSubmatch(wire(r.Contents))
+	if m == nil {
+		return otherwise
+	}
+	return m[len(m)-1]
+}
+
+var reference = regexp.MustCompile(`\$\{(audit|match):([^}]+)\}`)
 
 // fill puts audit ids in the place of references to them. A reference to nothing
 // stays, and is then an id that does not exist.
@@ -372,7 +387,11 @@ func (r request) fill(text string) string {
 		}
 	}
 	return reference.ReplaceAllStringFunc(text, func(ref string) string {
-		want := reference.FindStringSubmatch(ref)[1]
+		parts := reference.FindStringSubmatch(ref)
+		want := parts[2]
+		if parts[1] == "match" {
+			return r.find(want, ref)
+		}
 		if n, err := strconv.Atoi(want); err == nil {
 			if n < 0 {
 				n += len(ids) + 1
