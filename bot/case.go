@@ -139,6 +139,9 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	}
 	if opened {
 		_, _, err = j.Append(ctx, show.KindOfTakeover, show.Takeover{Owner: h.d.o.Owner, Why: "Another process continues this case."})
+		if err == nil && len(entries) == 1 {
+			err = h.nameSimilar(ctx) // the first process came no further than its first entry
+		}
 		return true, err
 	}
 	_, _, err = j.Append(ctx, "opened", h.opened())

@@ -182,6 +182,36 @@ func TestOlderCaseIsToldAfterACrash(t *testing.T) {
 	}
 }
 
+// A process that died right after the first entry of a case had not looked for
+// similar ones: the next one does.
+func TestSimilarCaseAfterAnEarlyCrash(t *testing.T) {
+	of := newOffice(t, nil, func(o *Options) { o.Alike = strings.EqualFold })
+	stop := of.run()
+	first := of.open("d1")
+	of.until("the first is shown", func() bool { return of.shows("root=") })
+	stop()
+	second := of.open("d2") // its holder does what the dead process did, and no more
+	ctx := context.Background()
+	l, err := of.db.Acquire(ctx, second, "dead", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := of.o.OpenLog(ctx, second, l.Fence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := log.Journal("case").Append(ctx, agent.KindOpened, agent.Opened{Symptom: "checkout gets 502", Requester: "U1"}); err != nil {
+		t.Fatal(err)
+	}
+	log.Close()
+	if err := of.db.Release(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	of.again()
+	of.until("the new case names the older one", func() bool { return of.shows("Another open case of this channel looks at the same: " + first) })
+	of.until("the older case names the new one", func() bool { return of.shows("opened another case that looks at the same: " + second) })
+}
+
 // Two that are opened at the same moment do not miss each other.
 func TestSimilarCasesOpenedAtOnce(t *testing.T) {
 	of := newOffice(t, nil, func(o *Options) { o.Alike = strings.EqualFold })

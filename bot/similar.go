@@ -25,11 +25,12 @@ type Linker interface {
 	Link(ctx context.Context, p Place) (string, error)
 }
 
-// similar returns the open cases of the same channel that look at the same, oldest
-// first. People open a second case on one incident without knowing of the first;
-// both go on, and each says where the other is. It is asked after the case itself
-// was stored, so that of two that are opened at once at least one sees the other.
-func (d *Desk) similar(ctx context.Context, sid string, o Opening) ([]string, error) {
+// similar returns the open cases of the same channel that are older than mine and look
+// at the same, oldest first. People open a second case on one incident without
+// knowing of the first; both go on, and each says where the other is. It is asked
+// after mine was stored, so that of two that are opened at once one sees the other.
+func (d *Desk) similar(ctx context.Context, mine CaseInfo) ([]string, error) {
+	o := mine.Opening
 	if d.o.Alike == nil {
 		return nil, nil
 	}
@@ -40,7 +41,7 @@ func (d *Desk) similar(ctx context.Context, sid string, o Opening) ([]string, er
 	var out []string
 	for _, v := range vs {
 		c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/"))
-		if err != nil || c.Closed || c.SessionID == sid || c.SessionID == o.From || c.Opening.From == sid {
+		if err != nil || c.Closed || c.SessionID == o.From || !c.before(mine) {
 			continue // a case that cannot be read keeps no other from its start
 		}
 		at := c.Opening.Place
@@ -51,9 +52,17 @@ func (d *Desk) similar(ctx context.Context, sid string, o Opening) ([]string, er
 	return out[:min(len(out), similarMax)], nil
 }
 
+// before puts cases in the order in which they were opened.
+func (c CaseInfo) before(other CaseInfo) bool {
+	if c.CreatedAt.Equal(other.CreatedAt) {
+		return c.SessionID < other.SessionID
+	}
+	return c.CreatedAt.Before(other.CreatedAt)
+}
+
 // nameSimilar writes into a new case which open ones look at the same.
 func (h *holder) nameSimilar(ctx context.Context) error {
-	sids, err := h.d.similar(ctx, h.sid, h.info.Opening)
+	sids, err := h.d.similar(ctx, h.info)
 	if err != nil {
 		return err
 	}
