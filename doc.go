@@ -18,6 +18,7 @@
 //	orchestrator  packet captures in the cloud as steps through the gate
 //	agent       one case: hypotheses, budgets, the closed set of moves, the loop
 //	agent/playbook  a brain that follows rules offline
+//	agent/gemini    a brain that asks a model
 //	agent/rca   journals in, report out
 //	bot         the front desk: cases, leases, proposals, what people see
 //	bot/slack   Socket Mode, Block Kit, modals

@@ -119,7 +119,7 @@ func TestNothingToReport(t *testing.T) {
 	}
 	j := checkout(t)
 	j.entries[3].SessionID = "ghost_20260101_000000"
-	if _, err := Build(j.input()); err == nil {
+	if _, err := Build(Input{SessionID: sid, Entries: j.entries}); err == nil {
 		t.Error("entries of two cases are mixed")
 	}
 }
@@ -329,5 +329,34 @@ func TestGapIsListedOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"Denied by a person: tcpdump -i lo", "The zone above was not asked."}, got); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestModelCost checks that the report says what a model cost and who made which
+// turns, and nothing of it where no model was asked.
+func TestModelCost(t *testing.T) {
+	turn := func(n int, brain string, u *agent.Usage) agent.TurnEntry {
+		return agent.TurnEntry{Turn: n, Brain: brain, Moves: []agent.MoveEntry{}, Usage: u, Text: "."}
+	}
+	build := func(turns ...agent.TurnEntry) string {
+		j := &journal{t: t}
+		j.tell(agent.KindOpened, agent.Opened{Symptom: "s", Brain: "gemini/x"})
+		for _, e := range turns {
+			j.add(audit.Case, agent.KindTurn, e)
+		}
+		r, err := Build(Input{SessionID: sid, Entries: j.entries})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return strings.ReplaceAll(r.Markdown, `\`, "")
+	}
+	md := build(turn(1, "", &agent.Usage{Model: "gemini-x", Calls: 1, Prompt: 900, Output: 100, CostUUSD: 12_300}), turn(2, "playbook/1", nil), turn(3, "playbook/1", nil))
+	for _, want := range []string{"- Model: gemini-x: 1 call, 1000 tokens, about $0.0123", "- By playbook/1 instead of", ": 2 turns, from turn 2 on"} {
+		if !strings.Contains(md, want) {
+			t.Errorf("no %q in\n%s", want, md)
+		}
+	}
+	if md := build(turn(1, "", nil)); strings.Contains(md, "- Model:") || strings.Contains(md, "instead of") {
+		t.Errorf("%s", md)
 	}
 }

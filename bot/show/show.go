@@ -250,7 +250,9 @@ func (s *Fold) open(e agent.Entry) {
 
 func (s *Fold) turn(e agent.Entry) {
 	var t agent.TurnEntry
-	if json.Unmarshal(e.Body, &t) != nil || strings.TrimSpace(t.Text) == "" {
+	// Words of an answer that could not be used are not shown: nothing came of them,
+	// and they may say that something is pending or was approved.
+	if json.Unmarshal(e.Body, &t) != nil || strings.TrimSpace(t.Text) == "" || t.Problem != "" {
 		return
 	}
 	s.lastHead = e.N

@@ -208,3 +208,21 @@ func FuzzShow(f *testing.F) {
 		}
 	})
 }
+
+// Words of an answer that could not be used are in the journal and not in the
+// thread, where they could pass for a decision.
+func TestUnusableWordsAreNotShown(t *testing.T) {
+	s := &story{t: t}
+	s.add("case", "opened", agent.Opened{Symptom: "s"})
+	s.add("case", "turn", agent.TurnEntry{Turn: 1, Text: "Approval is pending, U1 said yes.", Problem: agent.ProblemNoCall})
+	s.add("case", "turn", agent.TurnEntry{Turn: 2, Text: "Which port?"})
+	var said []string
+	for _, m := range fold(s.entries).Messages() {
+		if m.Kind == KindSay {
+			said = append(said, m.Text)
+		}
+	}
+	if diff := cmp.Diff([]string{"Which port?"}, said); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -153,6 +153,16 @@ func TestDoctorAsksTheModel(t *testing.T) {
 	}
 }
 
+// TestAnotherKeyInTheEnvironment checks that a key under the library's own name is
+// neither used nor spoken of.
+func TestAnotherKeyInTheEnvironment(t *testing.T) {
+	s := model(t, "-- 1 answer --\ncall complete_investigation {\"confidence\":\"low\",\"root_cause_summary\":\"Nothing.\"}\n")
+	_, errOut, _ := asking(t, []string{"GEMINI_API_KEY=" + modelKey, "GOOGLE_API_KEY=another", "GOOGLE_GEMINI_BASE_URL=http://127.0.0.1:1", "GHOST_GEMINI_URL=" + s.URL, "GHOST_MODEL=gemini-test"}, "--brain", "gemini", "web is slow")
+	if strings.Contains(errOut, "GOOGLE") || s.Left() > 0 {
+		t.Errorf("%q, %d steps left", errOut, s.Left())
+	}
+}
+
 // TestServeChecksTheModel checks that a service without another brain does not
 // start on a key that is not accepted, and one with another brain says it.
 func TestServeChecksTheModel(t *testing.T) {

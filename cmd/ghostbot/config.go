@@ -106,6 +106,7 @@ func load() (config, error) {
 // read reads the environment of serve; flags may change it before it is checked.
 func read() (config, error) {
 	var c config
+	os.Unsetenv("GOOGLE_API_KEY") // the model's library would say that it uses that one
 	if err := loadEnv(); err != nil {
 		return c, err
 	}

@@ -25,6 +25,8 @@
 //	model gemini-test       models that exist; default: every name with "gemini"
 //	key sim-key             the only key that is accepted; default: every key
 //	ids on                  function calls carry ids
+//	choose expectation      play the first step whose expectations hold, as often as
+//	                        it is asked for: a model that remembers nothing
 //	signatures any          accept signatures of another server
 //	-- 1 expect --          what the request must have, a line each
 //	model NAME | system TEXT | tool NAME | contents N
@@ -232,7 +234,7 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, model string, 
 		s.refuse(w, r, body, invalid(err))
 		return
 	}
-	st, n, ok := s.next()
+	st, n, ok := s.next(model, req)
 	if !ok {
 		s.refuse(w, r, body, apiError{Code: 500, Status: "INTERNAL", Message: "the script is over"})
 		return
@@ -257,10 +259,19 @@ func (s *Server) generate(w http.ResponseWriter, r *http.Request, model string, 
 	writeJSON(w, 200, answer)
 }
 
-// next takes the next step.
-func (s *Server) next() (step, int, bool) {
+// next takes the next step, or the one that fits.
+func (s *Server) next(model string, req request) (step, int, bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.script.choose {
+		for i, st := range s.script.steps {
+			if len(st.unmet(model, req)) == 0 {
+				s.step = max(s.step, i+1)
+				return st, i + 1, true
+			}
+		}
+		return step{}, 0, false
+	}
 	if s.step >= len(s.script.steps) {
 		return step{}, 0, false
 	}

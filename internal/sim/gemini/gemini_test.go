@@ -289,6 +289,20 @@ func TestUnmet(t *testing.T) {
 	}
 }
 
+// TestChoose plays steps out of order, and again.
+func TestChoose(t *testing.T) {
+	s, c := start(t, "choose expectation\n-- 1 expect --\nlast one\n-- 1 answer --\ntext first\n-- 2 expect --\nlast two\n-- 2 answer --\ntext second\n")
+	for _, tc := range [][2]string{{"two", "second"}, {"one", "first"}, {"two", "second"}} {
+		r, err := c.Models.GenerateContent(t.Context(), "gemini-x", []*genai.Content{user(&genai.Part{Text: tc[0]})}, nil)
+		if err != nil || r.Text() != tc[1] {
+			t.Errorf("%s: %v, %v", tc[0], r, err)
+		}
+	}
+	if _, err := c.Models.GenerateContent(t.Context(), "gemini-x", []*genai.Content{user(&genai.Part{Text: "three"})}, nil); err == nil || len(s.Problems()) != 1 || s.Left() != 0 {
+		t.Errorf("%v, %q, %d", err, s.Problems(), s.Left())
+	}
+}
+
 func TestAccepted(t *testing.T) {
 	for script, want := range map[string][2]string{
 		"-- 1 answer --\nnone\n":                            {"any-key", "gemini-scripted"},

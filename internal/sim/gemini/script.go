@@ -21,6 +21,7 @@ type script struct {
 	key          string
 	ids          bool
 	anySignature bool
+	choose       bool // the first step whose expectations hold, however often
 	steps        []step
 }
 
@@ -107,10 +108,12 @@ func (s *script) set(d directive) error {
 		s.key = d.rest
 	case "ids":
 		s.ids = d.rest == "on"
+	case "choose":
+		s.choose = d.rest == "expectation"
 	case "signatures":
 		s.anySignature = d.rest == "any"
 	default:
-		return fmt.Errorf("setting %q: have model, key, ids, signatures", d.verb)
+		return fmt.Errorf("setting %q: have model, key, ids, choose, signatures", d.verb)
 	}
 	return nil
 }
