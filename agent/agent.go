@@ -227,7 +227,8 @@ func (Unknown) move()          {}
 type Turn struct {
 	Text  string
 	Moves []Move
-	// Brain is who made the turn, when it is not the brain that was asked.
+	// Brain is who made the turn, when it is not the brain that was asked; the loop
+	// fills it in when the case was opened with another one.
 	Brain string
 	// Problem is why an answer could not be used; one of the constants, or "".
 	Problem string

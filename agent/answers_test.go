@@ -112,3 +112,18 @@ func TestPastTurns(t *testing.T) {
 		t.Errorf("usage %+v", u)
 	}
 }
+
+// TestAnotherBrain checks that turns say who made them when the case was opened
+// with another brain, or another version.
+func TestAnotherBrain(t *testing.T) {
+	for openedBy, want := range map[string]string{"": "", "NAME": "", "another/1": "NAME"} {
+		w := newWorld(t)
+		name := w.agent().o.Brain.Name()
+		w.brain = func(View) (Turn, error) { return Turn{Moves: []Move{Complete{Summary: "done"}}}, nil }
+		w.open(Opened{Symptom: "s", Brain: strings.ReplaceAll(openedBy, "NAME", name)})
+		_, f := w.investigate()
+		if got := f.Turns()[0].Brain; got != strings.ReplaceAll(want, "NAME", name) {
+			t.Errorf("opened by %q: the turn is by %q", openedBy, got)
+		}
+	}
+}

@@ -274,6 +274,9 @@ func (a *Agent) turn(ctx context.Context) error {
 		}
 		return a.conclude(ctx, a.s.ending("brain_error", "The brain gave up: "+words.Clip(a.o.Redact(err.Error()), 500)))
 	}
+	if now := a.o.Brain.Name(); t.Brain == "" && a.s.c.Opened.Brain != "" && now != a.s.c.Opened.Brain {
+		t.Brain = now // the case goes on with another brain, or another version of its own
+	}
 	e, err := journalTurn(a.s.c.TurnCount+1, t, a.o.Redact)
 	if err != nil {
 		return err

@@ -12,6 +12,7 @@ package fallback
 import (
 	"context"
 	"errors"
+	"strings"
 
 	"ghostbot/agent"
 )
@@ -37,7 +38,7 @@ func (b *Brain) Name() string {
 
 // Next returns the first brain's turn where there is one.
 func (b *Brain) Next(ctx context.Context, v agent.View) (agent.Turn, error) {
-	if b.second != nil && switched(v) {
+	if b.second != nil && switched(v, b.second.Name()) {
 		return b.other(ctx, v)
 	}
 	t, err := b.first.Next(ctx, v)
@@ -63,12 +64,19 @@ func (b *Brain) other(ctx context.Context, v agent.View) (agent.Turn, error) {
 	return t, err
 }
 
-// switched reports whether the second brain has made a turn.
-func switched(v agent.View) bool {
+// switched reports whether a brain of the second one's kind has made a turn, of
+// whatever version.
+func switched(v agent.View, second string) bool {
 	for _, t := range v.Turns {
-		if t.Brain != "" && t.Brain != Nobody {
+		if t.Brain != "" && kind(t.Brain) == kind(second) {
 			return true
 		}
 	}
 	return false
+}
+
+// kind is what a brain is, without its version: the part before the first slash.
+func kind(name string) string {
+	k, _, _ := strings.Cut(name, "/")
+	return k
 }

@@ -31,7 +31,7 @@ type Error struct {
 	Kind string
 	What string
 
-	retry              bool
+	retry, far         bool          // far: nothing answered at all
 	after              time.Duration // what the server asks for
 	tooLong, signature bool
 }
@@ -42,6 +42,7 @@ func (e *Error) Error() string { return e.What }
 // Attempts of one turn.
 const (
 	maxAttempts = 6
+	farAttempts = 3 // when nothing answers at all: people wait
 	firstPause  = time.Second
 	maxPause    = 30 * time.Second
 	maxOutput   = 16384 // tokens, with what the model thinks
@@ -61,7 +62,7 @@ func (b *Brain) ask(ctx context.Context, contents []*genai.Content) (*genai.Gene
 		}
 		e := b.explain(err)
 		pause := b.pause(attempt, e.after)
-		if !e.retry || attempt == maxAttempts || time.Now().Add(pause).After(ends) {
+		if !e.retry || attempt == maxAttempts || e.far && attempt == farAttempts || time.Now().Add(pause).After(ends) {
 			return nil, e
 		}
 		b.o.Log.Info("the model is asked again", "attempt", attempt, "pause", pause, "err", e)
@@ -141,7 +142,7 @@ func (b *Brain) explain(err error) *Error {
 	case errors.As(err, &api):
 		return b.explainAPI(api, hintOf(err))
 	case errors.Is(err, context.DeadlineExceeded):
-		return b.fail(Unreachable, true, "%s did not answer in time", b.host())
+		return b.fail(Unreachable, true, "%s did not answer in time", b.host()).away()
 	}
 	var syntax *json.SyntaxError
 	if errors.Is(err, errShape) {
@@ -150,7 +151,12 @@ func (b *Brain) explain(err error) *Error {
 	if errors.As(err, &syntax) || strings.Contains(err.Error(), "unmarshalling response") {
 		return b.fail(NotAPI, true, "%s answered with something that is not JSON", b.host())
 	}
-	return b.fail(Unreachable, true, "%s cannot be reached (%s)", b.host(), cause(err))
+	return b.fail(Unreachable, true, "%s cannot be reached (%s)", b.host(), cause(err)).away()
+}
+
+func (e *Error) away() *Error {
+	e.far = true
+	return e
 }
 
 func (b *Brain) explainAPI(api genai.APIError, after time.Duration) *Error {
@@ -158,8 +164,10 @@ func (b *Brain) explainAPI(api genai.APIError, after time.Duration) *Error {
 	reason, hint, daily := details(api)
 	hint = max(hint, after)
 	switch {
-	case reason == "API_KEY_INVALID" || api.Code == 401 || api.Code == 403:
+	case reason == "API_KEY_INVALID":
 		return b.fail(BadKey, false, "the model key is not accepted (HTTP %d): check GEMINI_API_KEY", api.Code)
+	case api.Code == 401 || api.Code == 403:
+		return b.fail(BadKey, false, "the model key may not ask this (HTTP %d: %s): check GEMINI_API_KEY", api.Code, message)
 	case api.Code == 404:
 		return b.fail(NoModel, false, "there is no model %s for this key (HTTP 404): check GHOST_MODEL", b.o.Model)
 	case api.Code == 429 && (daily || hint > b.o.Patience):

@@ -193,7 +193,7 @@ func state(v agent.View, f fence, o Options) string {
 	c := v.Case
 	fmt.Fprintf(&b, "State after turn %d: %d turns left, %d of %d tokens used. Nothing is pending: every call above is over.\n", c.TurnCount, v.TurnsLeft, c.Usage.Tokens(), o.MaxTokens)
 	if c.IsResume {
-		b.WriteString("This case was resumed: the network may have changed. Run the two or three commands again that matter most before you rely on older results.\n")
+		b.WriteString("This case was resumed: the network may have changed. Unless you have done so since, run the two or three commands again that matter most before you rely on older results.\n")
 	}
 	if last := v.TurnsLeft <= 2 || c.Usage.Tokens() > o.MaxTokens*9/10 || o.MaxCost > 0 && c.Usage.CostUUSD > o.MaxCost*9/10; last {
 		b.WriteString("The budget is nearly used up: decide what can be decided and call complete_investigation now.\n")

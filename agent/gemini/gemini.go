@@ -45,6 +45,7 @@ import (
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -72,7 +73,7 @@ type Options struct {
 	Context   int               // tokens of one request; default 120,000
 	Timeout   time.Duration     // of one request; default 2 min
 	Patience  time.Duration     // of all attempts of one turn; default 2 min
-	Transport http.RoundTripper // default http.DefaultTransport
+	Transport http.RoundTripper // default http.DefaultTransport, with less patience
 	Log       *slog.Logger
 
 	jitter func(time.Duration) time.Duration // tests
@@ -144,7 +145,9 @@ func (o *Options) defaults() {
 		o.Patience = 2 * time.Minute
 	}
 	if o.Transport == nil {
-		o.Transport = http.DefaultTransport
+		t := http.DefaultTransport.(*http.Transport).Clone()
+		t.DialContext = (&net.Dialer{Timeout: 5 * time.Second, KeepAlive: 30 * time.Second}).DialContext // a network that swallows packets is told of soon
+		o.Transport = t
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

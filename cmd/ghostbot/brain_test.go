@@ -164,14 +164,15 @@ func TestAnotherKeyInTheEnvironment(t *testing.T) {
 }
 
 // TestServeChecksTheModel checks that a service without another brain does not
-// start on a key that is not accepted, and one with another brain says it.
+// start on a key that is not accepted, and that one with another brain does not
+// wait for the model.
 func TestServeChecksTheModel(t *testing.T) {
 	s := model(t, "-- 1 answer --\nnone\n")
 	app, bot := tokens()
-	for brain, want := range map[string]string{"gemini": "ghostbot: the model key is not accepted (HTTP 400)", "auto": "the model cannot be asked just now"} {
+	for brain, want := range map[string]string{"gemini": "ghostbot: the model key is not accepted (HTTP 400)", "auto": "ghostbot: "} {
 		environment(t, "SLACK_APP_TOKEN="+app, "SLACK_BOT_TOKEN="+bot, "SLACK_API_URL="+refusing(t), "GEMINI_API_KEY=wrong-key", "GHOST_GEMINI_URL="+s.URL, "GHOST_MODEL=gemini-test", "GHOST_BRAIN="+brain)
 		code, _, stderr := runCLI("", "serve", "--state-dir", t.TempDir())
-		if code != exitUnavailable || !strings.Contains(stderr, want) || strings.Contains(stderr, "wrong-key") {
+		if code != exitUnavailable || !strings.Contains(stderr, want) || strings.Contains(stderr, "wrong-key") || strings.Contains(stderr, "model key") != (brain == "gemini") {
 			t.Errorf("%s: exit %d, %s", brain, code, stderr)
 		}
 	}

@@ -49,8 +49,10 @@ func serve(ctx context.Context, c *cli, args []string) error {
 		return err
 	}
 	defer p.close()
-	if err := p.checkModel(ctx); err != nil {
-		return err
+	if cfg.Brain == brains.Gemini { // with another brain behind it, cases need not wait for it
+		if err := p.checkModel(ctx); err != nil {
+			return err
+		}
 	}
 	return p.serve(ctx, front)
 }
@@ -299,6 +301,9 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 			p.log.Error("desk ended", "err", err)
 		}
 	})
+	if p.cfg.Brain == brains.Auto {
+		wg.Go(func() { _ = p.checkModel(ctx) }) // it only warns
+	}
 	err := front.Serve(ctx, p.desk)
 	stop()
 	wg.Wait()
