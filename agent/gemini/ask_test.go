@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -292,4 +293,21 @@ func TestUsageWithoutMetadata(t *testing.T) {
 	if u := b.usage(&genai.GenerateContentResponse{ModelVersion: "gemini-3-flash-002"}, 30); u.Model != "gemini-3-flash-002" || u.Prompt != 10 {
 		t.Errorf("%+v", u)
 	}
+}
+
+// TestManyAtOnce lets cases share one brain, as they do.
+func TestManyAtOnce(t *testing.T) {
+	b, _ := scripted(t, "choose expectation\n-- 1 "+hello)
+	v := long(t, b, 12, 2000)
+	var wg sync.WaitGroup
+	for range 8 {
+		wg.Go(func() {
+			for range 5 {
+				if turn, err := b.Next(t.Context(), v); err != nil || turn.Text != "hi" {
+					t.Errorf("%+v, %v", turn, err)
+				}
+			}
+		})
+	}
+	wg.Wait()
 }

@@ -37,7 +37,7 @@ model gemini-3-flash
 system You propose.
 last checkout gets 502
 -- 1 answer --
-text H1: the upstream refuses. H2: the gateway fails by itself.
+text H1: the upstream refuses. H2: the gateway fails by itself. <!channel> <@U0ALERTS01> *look*
 call manage_hypotheses {"add":[{"id":"H1","description":"The upstream refuses connections."},{"id":"H2","description":"The gateway fails by itself."}]}
 call run_shell_cmd {"command":"curl -sv --max-time 5 http://FRONT/","reasoning":"Shows what the gateway answers and blames.","hypothesis_id":"H1","target":"FRONT"}
 -- 2 expect --
@@ -67,7 +67,7 @@ response run_shell_cmd status=denied
 last no captures on this host
 last This case was resumed
 last H1 DENIED_ONCE
-any H1: the upstream refuses. H2: the gateway fails by itself.
+any H1: the upstream refuses. H2: the gateway fails by itself. <!channel>
 -- 3 answer --
 text After the restart BACK still refuses?
 call run_shell_cmd {"command":"nc -zv -w 2 HOST PORT","reasoning":"Checks after the restart that it still holds.","hypothesis_id":"H1"}
@@ -97,6 +97,11 @@ call complete_investigation {"confidence":"high","root_cause_summary":"Nothing l
 	}
 	if !strings.Contains(rep.all(), back) {
 		t.Errorf("the message in the channel does not name %s: %s", back, rep.all())
+	}
+	for _, m := range l.messages("incidents") {
+		if strings.Contains(m.Text, "<!channel>") || strings.Contains(m.Text, "<@U0ALERTS01>") {
+			t.Errorf("the model pages people: %s", m.Text)
+		}
 	}
 	for _, p := range s.Problems() {
 		t.Error(p)
@@ -139,6 +144,44 @@ func TestModelOutage(t *testing.T) {
 	}
 	for _, p := range s.Problems() {
 		t.Error(p)
+	}
+}
+
+// TestModelHolds lets the API refuse in the middle of a case that has no other
+// brain: people are asked, and the case goes on where it was.
+func TestModelHolds(t *testing.T) {
+	front, back := gateway(t)
+	s, env := scripted(t, "gemini", places(front, back).Replace(strings.Split(modelOpening, "-- 2 expect")[0])+`
+-- 2 fault --
+status 400
+message Billing is not enabled for this project.
+-- 3 expect --
+response run_shell_cmd exit_code=0
+any Record of turn 2, made by nobody
+-- 3 answer --
+call complete_investigation {"confidence":"low","root_cause_summary":"Not worked out.","unverifiable_hypotheses":["H1","H2"]}
+`)
+	l := newLab(t, env...)
+	l.run()
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+front)
+	said := l.find(caseLimit, "incidents", "checkout", "The model cannot be asked: ")
+	if !strings.Contains(said.Text, "(HTTP 400: Billing is not enabled for this project.)") {
+		t.Errorf("said: %s", said.Text)
+	}
+	q := l.find(caseLimit, "incidents", "checkout", "The investigation is at rest.")
+	l.kill()
+	l.run()
+	if o := l.click("incidents", l.approver(0), q.TS, "Continue"); !o.OK {
+		t.Fatalf("Continue: %+v", o)
+	}
+	sid := l.sid("incidents", "checkout")
+	l.closed(sid)
+	l.checkCase("incidents", "checkout", sid)
+	for _, p := range s.Problems() {
+		t.Error(p)
+	}
+	if s.Left() > 0 {
+		t.Errorf("%d steps were not played", s.Left())
 	}
 }
 
