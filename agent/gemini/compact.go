@@ -20,6 +20,14 @@ const (
 	fresh = 2
 )
 
+// saidClip is how much of what a person wrote is told while the turn is whole;
+// later it is saidBrief, then saidBare.
+const (
+	saidClip  = 8000
+	saidBrief = 800
+	saidBare  = 200
+)
+
 // clips are the lengths, in bytes, to which outputs of the last turns are cut
 // when everything older is as short as it gets.
 var clips = []int{0, 8000, 2000, 500}
@@ -144,7 +152,7 @@ func fit(cs []chapter, f fence, room int) plan {
 				n += retell(cs[i], f, p.clip).size
 			}
 			for _, s := range cs[i].after {
-				n += len(s.Text) + 120
+				n += min(len(s.Text), p.said(i)) + 250
 			}
 		}
 		return n
@@ -182,8 +190,19 @@ func (h *history) shorten(cs []chapter, p plan) {
 		if text := gist(c, level); text != "" {
 			h.text("Turn %d%s, shortened:\n%s", c.turn.Turn, by(c.turn), h.f.data(text))
 		}
-		h.heard("", c.after)
+		h.heard("", c.after, p.said(i))
 	}
+}
+
+// said is how much of what people wrote after turn i is told.
+func (p plan) said(i int) int {
+	switch {
+	case i < p.bare:
+		return saidBare
+	case i < p.brief:
+		return saidBrief
+	}
+	return saidClip
 }
 
 // state is the newest message: what holds now, from the journal and not from what

@@ -230,7 +230,7 @@ func (b *Brain) contents(v agent.View, room int, words bool) (out []*genai.Conte
 		v.Case.SessionID, v.Case.CreatedAt.UTC().Format(time.RFC3339), h.f.clean(v.Case.Requester), h.f.marker, h.f.marker, h.f.marker, h.f.data(v.Case.Symptom))
 	for _, i := range v.Instructions {
 		if i.Turn == 0 {
-			h.heard("", []agent.Instruction{i})
+			h.heard("", []agent.Instruction{i}, saidClip)
 		}
 	}
 	now := state(v, h.f, b.o)
@@ -242,7 +242,7 @@ func (b *Brain) contents(v agent.View, room int, words bool) (out []*genai.Conte
 			c.whole = retell(c, h.f, p.clip)
 		}
 		h.add(c.whole)
-		h.heard("", c.after)
+		h.heard("", c.after, saidClip)
 	}
 	h.text("%s", now)
 	return h.out, h.size + b.base

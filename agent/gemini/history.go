@@ -141,17 +141,17 @@ func (h *history) tell(c chapter, clip int) {
 			h.text("The people in the thread want you to go on.")
 		}
 	}
-	h.heard(c.turn.Problem, nil)
+	h.heard(c.turn.Problem, nil, 0)
 }
 
 // heard adds what stands between two turns: what was wrong with the last answer,
-// and what people wrote.
-func (h *history) heard(problem string, after []agent.Instruction) {
+// and what people wrote, each to at most clip bytes (0: all of it).
+func (h *history) heard(problem string, after []agent.Instruction, clip int) {
 	if problem != "" {
 		h.text("Note: your answer could not be used (%s). %s", problem, advice[problem])
 	}
 	for _, i := range after {
-		h.text("A person in the thread (%s) wrote, entry %s:\n%s", h.f.clean(i.By), i.ID, h.f.data(i.Text))
+		h.text("A person in the thread (%s) wrote, entry %s:\n%s", h.f.clean(i.By), i.ID, h.f.data(clipped(i.Text, clip)))
 	}
 }
 

@@ -101,7 +101,7 @@ func long(t testing.TB, b *Brain, n, size int) agent.View {
 		past.Model = raw
 		v.Turns = append(v.Turns, past)
 		if turn%10 == 0 {
-			v.Instructions = append(v.Instructions, agent.Instruction{By: "U1", Text: fmt.Sprintf("hint number %d", turn), Turn: turn, ID: "x"})
+			v.Instructions = append(v.Instructions, agent.Instruction{By: "U1", Text: fmt.Sprintf("hint number %d ", turn) + strings.Repeat("because ", 400), Turn: turn, ID: "x"})
 		}
 	}
 	v.Case.TurnCount = n
@@ -141,7 +141,7 @@ func TestCompaction(t *testing.T) {
 	v := long(t, b, 60, 6000)
 	whole, _ := b.contents(v, 1<<30, false)
 	last := len(whole) + 1
-	for _, room := range []int{1 << 30, 150_000, 60_000, 30_000, 15_000, 10_000} {
+	for _, room := range []int{1 << 30, 150_000, 60_000, 30_000, 15_000, 12_000} {
 		got, size := b.contents(v, room, false)
 		again, _ := b.contents(v, room, false)
 		if flat(got) != flat(again) {
