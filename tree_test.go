@@ -57,7 +57,10 @@ var arrows = map[string][]string{
 	"ghostbot/bot/term":     {"ghostbot/bot", "ghostbot/bot/show", "ghostbot/safeexec", "ghostbot/agent"},
 	"ghostbot/bot/slack":    {"ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/safeexec", "ghostbot/agent"},
 
-	"ghostbot/cmd/ghostbot": {"ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
+	"ghostbot/forensics":   {"ghostbot/forensics/..."},
+	"ghostbot/forensics/*": {"ghostbot/forensics/..."},
+
+	"ghostbot/cmd/ghostbot": {"ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 
 	"ghostbot/internal/pcapgen": {},
 
@@ -82,14 +85,14 @@ var arrows = map[string][]string{
 var (
 	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab"}
 	signallers = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
-	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
+	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/capture", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
 	stateful   = []string{"ghostbot/internal/fault"}
 )
 
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
 	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
-	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot",
+	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot", "github.com/google/gopacket", "github.com/klauspost/compress",
 }
 
 const (

@@ -1,0 +1,187 @@
+// Package app reads what TLS, HTTP/1, QUIC and other UDP conversations say in the
+// clear: versions, names, alerts, status codes, times. It keeps metadata only: no
+// payload reaches any of its results, except server names and the dates of
+// certificates.
+package app
+
+import (
+	"ghostbot/forensics/flow"
+	"ghostbot/forensics/stat"
+	"ghostbot/forensics/tcp"
+)
+
+const (
+	maxSessions = 50_000
+	maxUDP      = 300_000
+	evidence    = 5
+	waiting     = 16 // requests that are pipelined
+)
+
+// Kind is what a connection speaks.
+type Kind uint8
+
+// Kinds of connections.
+const (
+	Unknown Kind = iota
+	HTTP
+	TLS
+	Mixed // one side speaks TLS, the other HTTP
+)
+
+// Session is a connection that speaks HTTP or TLS.
+type Session struct {
+	Kind   Kind
+	Stream uint32 // number
+	Key    flow.Key
+	HTTP   Exchange
+	TLS    Handshake
+	dir    [2]reader
+}
+
+// reader follows the bytes of one direction.
+type reader struct {
+	next  uint32
+	begun bool
+	lost  bool // a gap: record boundaries are not known any more
+	buf   []byte
+	skip  int
+	hs    []byte // handshake messages that are not complete
+}
+
+// Exchange is HTTP on one connection.
+type Exchange struct {
+	Requests, Responses uint32
+	Errors5xx           uint32
+	Errors4xx           uint32
+	Evidence            []uint32 // responses with 5xx
+	open                [waiting]int64
+	frames              [waiting]uint32
+	head, n             uint8
+}
+
+// Log is everything seen of these protocols.
+type Log struct {
+	Sessions []*Session
+	Methods  map[string]uint64
+	Status   map[int]uint64
+	Time     stat.Dist // request to the first byte of the response
+	Alerts   []Alert
+	Versions map[uint16]uint64 // that servers chose
+	UDP      flow.Table[Flow]
+	QUIC     QUIC
+	Missed   uint64 // connections and flows beyond the budget
+}
+
+// New makes a log.
+func New() *Log {
+	return &Log{Methods: map[string]uint64{}, Status: map[int]uint64{}, Versions: map[uint16]uint64{}, Time: stat.Dist{Limit: 1 << 13}}
+}
+
+// TCP looks at the payload of a segment that was judged.
+func (l *Log) TCP(e *tcp.Event) {
+	p := e.Segment.Payload
+	if len(p) < 5 || e.Detail == nil || e.Verdict.Has(tcp.Retransmission) || e.Verdict.Has(tcp.KeepAlive) {
+		return
+	}
+	k := sniff(p)
+	if e.Detail.Tag == 0 {
+		if k == Unknown {
+			return
+		}
+		if len(l.Sessions) >= maxSessions {
+			l.Missed++
+			return
+		}
+		l.Sessions = append(l.Sessions, &Session{Kind: k, Stream: e.Stream.Number, Key: *e.Key})
+		e.Detail.Tag = uint32(len(l.Sessions))
+	}
+	s := l.Sessions[e.Detail.Tag-1]
+	if s.Stream != e.Stream.Number {
+		return
+	}
+	if k != Unknown && k != s.Kind && (s.Kind == TLS || k == TLS) && s.Kind != Mixed && !s.TLS.Encrypted {
+		s.Kind = Mixed
+		s.TLS.MixedFrame = e.Frame
+	}
+	if k == HTTP {
+		l.http(s, e, p)
+	}
+	if s.Kind != HTTP {
+		l.tls(s, e, p)
+	}
+}
+
+// sniff tells from the first bytes of a segment what it may be.
+func sniff(p []byte) Kind {
+	switch {
+	case p[0] == 'H' && len(p) >= 9 && string(p[:7]) == "HTTP/1.":
+		return HTTP
+	case (p[0] == 22 || p[0] == 21) && p[1] == 3 && p[2] <= 4 && (int(p[3])<<8|int(p[4])) <= 1<<14:
+		return TLS
+	case method(p) != "":
+		return HTTP
+	}
+	return Unknown
+}
+
+var methods = []string{"GET ", "POST ", "PUT ", "HEAD ", "DELETE ", "OPTIONS ", "PATCH ", "CONNECT ", "TRACE ", "PROPFIND "}
+
+func method(p []byte) string {
+	switch p[0] {
+	case 'G', 'P', 'H', 'D', 'O', 'C', 'T':
+	default:
+		return ""
+	}
+	for _, m := range methods {
+		if len(p) > len(m) && string(p[:len(m)]) == m {
+			return m[:len(m)-1]
+		}
+	}
+	return ""
+}
+
+// http takes a segment that begins with a request or status line.
+func (l *Log) http(s *Session, e *tcp.Event, p []byte) {
+	x := &s.HTTP
+	if m := method(p); m != "" {
+		l.Methods[m]++
+		x.Requests++
+		if x.n < waiting {
+			i := (x.head + x.n) % waiting
+			x.open[i], x.frames[i] = e.Time, e.Frame
+			x.n++
+		}
+		return
+	}
+	if len(p) < 12 || p[9] < '1' || p[9] > '5' || p[10] < '0' || p[10] > '9' || p[11] < '0' || p[11] > '9' {
+		return
+	}
+	code := int(p[9]-'0')*100 + int(p[10]-'0')*10 + int(p[11]-'0')
+	l.Status[code]++
+	if code < 200 {
+		return
+	}
+	x.Responses++
+	switch code / 100 {
+	case 5:
+		x.Errors5xx++
+		if len(x.Evidence) < evidence {
+			x.Evidence = append(x.Evidence, e.Frame)
+		}
+	case 4:
+		x.Errors4xx++
+	}
+	if x.n > 0 {
+		l.Time.Add(e.Time - x.open[x.head])
+		x.head = (x.head + 1) % waiting
+		x.n--
+	}
+}
+
+// Waiting returns the frame of the oldest request without a response, or 0.
+func (x *Exchange) Waiting() uint32 {
+	if x.n == 0 {
+		return 0
+	}
+	return x.frames[x.head]
+}

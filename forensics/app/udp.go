@@ -1,0 +1,100 @@
+package app
+
+import (
+	"encoding/binary"
+
+	"ghostbot/forensics/flow"
+	"ghostbot/forensics/frame"
+)
+
+// Flow is a UDP conversation. Index 0 is end A.
+type Flow struct {
+	First, Last int64
+	Bytes       [2]uint64
+	Packets     [2]uint32
+	FirstFrame  uint32
+	Dir         uint8 // who sent the first datagram
+	QUIC        bool
+	ReplyAfter  int64 // first datagram to the first of the other end; 0: none
+}
+
+// QUIC counts what long headers say.
+type QUIC struct {
+	Flows, Packets uint64
+	Initial        uint64
+	ZeroRTT        uint64
+	Handshake      uint64
+	Retry          uint64
+	Negotiation    uint64
+	Versions       map[uint32]uint64
+}
+
+// Datagram counts a UDP datagram.
+func (l *Log) Datagram(v *frame.View, no uint32, now int64) {
+	k, reverse := flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 17)
+	d := 0
+	if reverse {
+		d = 1
+	}
+	_, f := l.UDP.Find(&k)
+	if f == nil {
+		if l.UDP.Len() >= maxUDP {
+			l.Missed++
+			return
+		}
+		_, f = l.UDP.Add(&k)
+		*f = Flow{First: now, FirstFrame: no, Dir: uint8(d)}
+	}
+	f.Last = now
+	f.Packets[d]++
+	f.Bytes[d] += uint64(max(v.L4Len-8, 0))
+	if f.ReplyAfter == 0 && d != int(f.Dir) {
+		f.ReplyAfter = max(now-f.First, 1)
+	}
+	if p := v.Payload(); f.QUIC || len(p) > 20 && p[0] >= 0xc0 {
+		l.quic(f, p)
+	}
+}
+
+// quic reads a long header (RFC 8999, RFC 9000, RFC 9369).
+func (l *Log) quic(f *Flow, p []byte) {
+	q := &l.QUIC
+	if len(p) < 7 || p[0] < 0x80 {
+		q.Packets++
+		return
+	}
+	v := binary.BigEndian.Uint32(p[1:])
+	known := v == 1 || v == 0x6b3343cf || v>>8 == 0xff0000 || v>>16 == 0xfaceb000>>16
+	if !known && !(v == 0 && f.QUIC) || p[5] > 20 {
+		return
+	}
+	if !f.QUIC {
+		f.QUIC = true
+		q.Flows++
+		if q.Versions == nil {
+			q.Versions = map[uint32]uint64{}
+		}
+	}
+	q.Packets++
+	if v == 0 {
+		q.Negotiation++
+		return
+	}
+	if len(q.Versions) < 64 {
+		q.Versions[v]++
+	}
+	typ := p[0] >> 4 & 3
+	if v == 0x6b3343cf { // version 2 numbers the types anew
+		typ = (typ + 3) & 3
+	}
+	switch typ {
+	case 0:
+		q.Initial++
+	case 1:
+		q.ZeroRTT++
+	case 2:
+		q.Handshake++
+	case 3:
+		q.Retry++
+	}
+}

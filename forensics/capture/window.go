@@ -1,0 +1,205 @@
+package capture
+
+import (
+	"context"
+	"crypto/sha256"
+	"io"
+	"sync"
+	"sync/atomic"
+)
+
+const (
+	blockSize = 1 << 20   // large enough to hide the system call, small enough for the cache
+	headroom  = 256 << 10 // in front of a block, for the record that began in the one before
+	inFlight  = 6         // blocks
+)
+
+// block is a piece of the stream. It goes back to its pump when everybody who got
+// it has released it.
+type block struct {
+	buf  []byte // headroom and data
+	data []byte
+	err  error // why this is the last one
+	refs atomic.Int32
+	home chan *block
+}
+
+func (b *block) release() {
+	if b.refs.Add(-1) == 0 {
+		b.home <- b // never blocks: there are as many places as blocks
+	}
+}
+
+// pump reads a stream block by block in a goroutine of its own.
+type pump struct {
+	ctx  context.Context
+	r    io.Reader
+	out  []chan *block // the window first, then the digest
+	free chan *block
+	read *atomic.Int64
+	work *sync.WaitGroup
+	room int // before the data of a block
+	size int // of the data of a block
+}
+
+// newPump makes a pump for a stream of about size bytes (0: unknown).
+func newPump(ctx context.Context, r io.Reader, size int64, read *atomic.Int64, work *sync.WaitGroup) *pump {
+	p := &pump{ctx: ctx, r: r, free: make(chan *block, inFlight), read: read, work: work, room: headroom, size: blockSize}
+	if size > 0 && size < blockSize {
+		p.room, p.size = 0, int(size)+1 // one block holds all, and sees the end
+	}
+	p.out = append(p.out, make(chan *block, inFlight))
+	for range inFlight {
+		p.free <- &block{home: p.free}
+	}
+	return p
+}
+
+// digest adds a goroutine that hashes what is read; the function waits for it.
+func (p *pump) digest(work *sync.WaitGroup) func() string {
+	in, sum := make(chan *block, inFlight), make(chan string, 1)
+	p.out = append(p.out, in)
+	work.Add(1)
+	go func() {
+		defer work.Done()
+		h := sha256.New()
+		for b := range in {
+			h.Write(b.data)
+			b.release()
+		}
+		sum <- hexSum([sha256.Size]byte(h.Sum(nil)))
+	}()
+	return func() string { return <-sum }
+}
+
+func (p *pump) run() {
+	p.work.Add(1)
+	go func() {
+		defer p.work.Done()
+		defer func() {
+			for _, c := range p.out {
+				close(c)
+			}
+		}()
+		for {
+			var b *block
+			select {
+			case b = <-p.free:
+			case <-p.ctx.Done():
+				return
+			}
+			if b.buf == nil {
+				b.buf = make([]byte, p.room+p.size)
+			}
+			n, err := io.ReadFull(p.r, b.buf[p.room:])
+			if err == io.ErrUnexpectedEOF {
+				err = io.EOF
+			}
+			p.read.Add(int64(n))
+			b.data, b.err = b.buf[p.room:p.room+n], err
+			b.refs.Store(int32(len(p.out)))
+			for _, c := range p.out {
+				c <- b // never blocks: there are as many places as blocks
+			}
+			if err != nil {
+				return
+			}
+		}
+	}()
+}
+
+// window is the unread part of a stream. What it returns is good until the next
+// call that reads further.
+type window struct {
+	src  *pump
+	cur  *block
+	data []byte // unread
+	big  []byte // holds data when a record is longer than headroom allows
+	off  int64  // of data in the stream
+	err  error
+}
+
+func (w *window) pos() int64   { return w.off }
+func (w *window) rest() []byte { return w.data }
+
+// peek returns the next n bytes, or fewer and the reason.
+func (w *window) peek(n int) ([]byte, error) {
+	for len(w.data) < n {
+		if !w.fill(n) {
+			return w.data, w.err
+		}
+	}
+	return w.data[:n], nil
+}
+
+// fill appends the next block to what is unread.
+func (w *window) fill(n int) bool {
+	if w.err != nil {
+		return false
+	}
+	b, ok := <-w.src.out[0]
+	if !ok {
+		if w.err = w.src.ctx.Err(); w.err == nil {
+			w.err = io.EOF
+		}
+		return false
+	}
+	left := len(w.data)
+	if room := w.src.room; left <= room {
+		start := room - left
+		copy(b.buf[start:], w.data)
+		w.data = b.buf[start : room+len(b.data)]
+		if w.cur != nil {
+			w.cur.release()
+		}
+		w.cur, w.big = b, nil
+	} else {
+		if w.big == nil {
+			w.big = append(make([]byte, 0, min(n, maxRecord)+blockSize), w.data...)
+		} else {
+			w.big = append(w.big[:0], w.data...) // data is a tail of big
+		}
+		w.big = append(w.big, b.data...)
+		w.data = w.big
+		if w.cur != nil {
+			w.cur.release()
+			w.cur = nil
+		}
+		b.release()
+	}
+	if b.err != nil {
+		w.err = b.err
+	}
+	return true
+}
+
+// skip leaves out n bytes that were peeked.
+func (w *window) skip(n int) {
+	w.data = w.data[n:]
+	w.off += int64(n)
+}
+
+// discard leaves out n bytes, read or not, and says how many there were.
+func (w *window) discard(n int64) (int64, error) {
+	var done int64
+	for done < n {
+		if len(w.data) == 0 && !w.fill(1) {
+			return done, w.err
+		}
+		k := int(min(n-done, int64(len(w.data))))
+		w.skip(k)
+		done += int64(k)
+	}
+	return done, nil
+}
+
+// drain reads to the end.
+func (w *window) drain() {
+	for {
+		w.off += int64(len(w.data))
+		w.data = nil
+		if !w.fill(1) {
+			return
+		}
+	}
+}

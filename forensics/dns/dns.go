@@ -1,0 +1,440 @@
+// Package dns pairs queries with answers, over UDP and TCP, as tshark does: by
+// conversation and ID, the newest transaction first. Names are counted, never what
+// they resolve to.
+//
+// tshark calls a query a retransmission only within one conversation. Resolvers
+// change their source port on a retry, so this package also recognises a [Retry]:
+// the same client, server, name and type again while the first is unanswered.
+package dns
+
+import (
+	"encoding/binary"
+	"slices"
+	"strings"
+
+	"ghostbot/forensics/flow"
+	"ghostbot/forensics/stat"
+)
+
+const (
+	resend     = int64(5e9) // ns within which an unanswered query with the same ID is a resend
+	maxOpen    = 1 << 16    // transactions that are remembered
+	maxNames   = 20_000
+	maxServers = 4096
+	maxSlow    = 256
+	maxRetry   = 1 << 14
+)
+
+// Query is one transaction.
+type Query struct {
+	Key       flow.Key
+	Dir       uint8 // who asks: 0 is end A
+	ID        uint16
+	Type      uint16
+	TCP       bool
+	Answered  bool
+	Retried   bool // asked again, in this conversation or another
+	Retry     bool // asks again what an earlier query asked
+	Name      uint32
+	Frame     uint32
+	Answer    uint32 // frame
+	Time      int64
+	Latency   int64
+	Resent    uint32 // frame of the last resend; 0: none
+	Rcode     uint8
+	Truncated bool
+}
+
+// Client is the end that asks.
+func (q *Query) Client() flow.Addr { a, _ := q.Key.End(int(q.Dir)); return a }
+
+// Server is the end that is asked.
+func (q *Query) Server() flow.Addr { a, _ := q.Key.End(int(q.Dir ^ 1)); return a }
+
+// Server is what one server was asked and answered.
+type Server struct {
+	Addr       flow.Addr
+	Queries    uint64
+	Answers    uint64
+	Unanswered uint64
+	Retries    uint64
+	Rcodes     [16]uint64
+	Empty      uint64 // NOERROR without answers, authority or not
+	Truncated  uint64
+	Late       uint64 // answers that came after the client had asked again
+	Latency    stat.Dist
+	Evidence   map[string][]uint32 // first frames of each kind of trouble
+}
+
+// Name counts one name.
+type Name struct {
+	Text  string
+	Count uint64
+	NX    uint64
+	Fail  uint64
+}
+
+// Slow is an answer that took long.
+type Slow struct {
+	Latency int64
+	Name    string
+	Frame   uint32
+}
+
+// Log is everything seen of DNS.
+type Log struct {
+	Queries, Responses uint64
+	Unanswered         uint64 // complete after Finish
+	Resends            uint64 // queries that tshark calls retransmitted
+	Retries            uint64
+	Unsolicited        uint64
+	Truncated          uint64
+	Empty              uint64
+	Rcodes             [16]uint64
+	Types              map[uint16]uint64
+	Latency            stat.Dist
+	Slowest            []Slow
+	Names              []Name
+	Servers            map[flow.Addr]*Server
+	Forgotten          uint64
+	Open               []Query // what was not answered, complete after Finish
+	names              map[string]uint32
+	ring               []Query
+	next               uint32
+	byID               map[transaction]uint32 // index + 1
+	asked              map[question]uint32
+	message            message
+	streams            map[flow.Key]*[2][]byte
+}
+
+type transaction struct {
+	k  flow.Key
+	id uint16
+}
+
+// question is what makes two queries ask the same.
+type question struct {
+	client, server flow.Addr
+	name           uint32
+	typ            uint16
+}
+
+type message struct {
+	id, flags       uint16
+	qd, an, ns, add uint16
+	typ             uint16
+	name            []byte
+	buf             [256]byte
+}
+
+// parse reads the header and the first question.
+func (m *message) parse(b []byte) bool {
+	if len(b) < 12 {
+		return false
+	}
+	u := binary.BigEndian.Uint16
+	m.id, m.flags, m.qd, m.an, m.ns, m.add = u(b), u(b[2:]), u(b[4:]), u(b[6:]), u(b[8:]), u(b[10:])
+	m.typ, m.name = 0, m.buf[:0]
+	if m.qd == 0 {
+		return true
+	}
+	rest := m.readName(b[12:])
+	if len(rest) >= 2 {
+		m.typ = u(rest)
+	}
+	return true
+}
+
+// readName reads an uncompressed name in lower case, with dots; what is no letter,
+// digit or usual sign becomes a question mark, as names reach reports.
+func (m *message) readName(b []byte) []byte {
+	for len(b) > 0 {
+		n := int(b[0])
+		if n == 0 {
+			return b[1:]
+		}
+		if n > 63 || n >= len(b) || len(m.name)+n+1 > len(m.buf) {
+			return nil
+		}
+		if len(m.name) > 0 {
+			m.name = append(m.name, '.')
+		}
+		for _, c := range b[1 : n+1] {
+			switch {
+			case c >= 'A' && c <= 'Z':
+				c += 'a' - 'A'
+			case c >= 'a' && c <= 'z' || c >= '0' && c <= '9' || c == '-' || c == '_':
+			default:
+				c = '?'
+			}
+			m.name = append(m.name, c)
+		}
+		b = b[n+1:]
+	}
+	return nil
+}
+
+// New makes a log.
+func New() *Log {
+	return &Log{Types: map[uint16]uint64{}, Servers: map[flow.Addr]*Server{}, names: map[string]uint32{}, byID: map[transaction]uint32{},
+		asked: map[question]uint32{}, streams: map[flow.Key]*[2][]byte{}, Latency: stat.Dist{Limit: 1 << 15}}
+}
+
+// UDP takes the payload of a datagram from or to port 53.
+func (l *Log) UDP(src, dst flow.Addr, sport, dport uint16, payload []byte, frame uint32, now int64) {
+	k, reverse := flow.Make(src, dst, sport, dport, 17)
+	l.add(&k, dir(reverse), payload, frame, now, false)
+}
+
+func dir(reverse bool) uint8 {
+	if reverse {
+		return 1
+	}
+	return 0
+}
+
+const (
+	maxStreams = 4096
+	maxMessage = 1 << 16
+)
+
+// TCP takes the payload of a segment from or to port 53, in order. Messages have a
+// length in front and may span segments.
+func (l *Log) TCP(k *flow.Key, d int, payload []byte, frame uint32, now int64) {
+	s := l.streams[*k]
+	if s == nil {
+		if len(l.streams) >= maxStreams {
+			clear(l.streams)
+		}
+		s = &[2][]byte{}
+		l.streams[*k] = s
+	}
+	b := payload
+	if len(s[d]) > 0 {
+		b = append(s[d], payload...)
+	}
+	for len(b) >= 2 {
+		n := int(binary.BigEndian.Uint16(b))
+		if len(b) < 2+n {
+			break
+		}
+		l.add(k, uint8(d), b[2:2+n], frame, now, true)
+		b = b[2+n:]
+	}
+	s[d] = append([]byte(nil), b[:min(len(b), maxMessage)]...)
+}
+
+func (l *Log) add(k *flow.Key, d uint8, b []byte, frame uint32, now int64, tcp bool) {
+	if !l.message.parse(b) {
+		return
+	}
+	if l.message.flags&0x8000 == 0 {
+		l.query(k, d, frame, now, tcp)
+	} else {
+		l.response(k, d, frame, now)
+	}
+}
+
+func (l *Log) name(b []byte) uint32 {
+	if i, ok := l.names[string(b)]; ok {
+		return i
+	}
+	if len(l.Names) >= maxNames {
+		return uint32(len(l.Names)) // names beyond the budget are not counted one by one
+	}
+	i := uint32(len(l.Names))
+	l.Names = append(l.Names, Name{Text: string(b)})
+	l.names[l.Names[i].Text] = i
+	return i
+}
+
+// Text is the name with this number.
+func (l *Log) Text(i uint32) string {
+	if int(i) < len(l.Names) {
+		return l.Names[i].Text
+	}
+	return ""
+}
+
+func (l *Log) server(a flow.Addr) *Server {
+	s := l.Servers[a]
+	if s == nil {
+		if len(l.Servers) >= maxServers {
+			return &Server{Addr: a, Evidence: map[string][]uint32{}}
+		}
+		s = &Server{Addr: a, Evidence: map[string][]uint32{}, Latency: stat.Dist{Limit: 4096}}
+		l.Servers[a] = s
+	}
+	return s
+}
+
+// Note keeps the first frames of one kind of trouble.
+func (s *Server) Note(kind string, frame uint32) {
+	if f := s.Evidence[kind]; len(f) < 5 {
+		s.Evidence[kind] = append(f, frame)
+	}
+}
+
+func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
+	m := &l.message
+	l.Queries++
+	l.Types[m.typ]++
+	id := transaction{*k, m.id}
+	if i := l.byID[id]; i != 0 {
+		if q := &l.ring[i-1]; !q.Answered && uint64(now)-uint64(q.Time) < uint64(resend) {
+			l.Resends++
+			q.Resent, q.Retried = frame, true
+			l.server(q.Server()).Retries++
+			l.Retries++
+			return
+		}
+	}
+	q := Query{Key: *k, Dir: d, ID: m.id, Type: m.typ, TCP: tcp, Name: l.name(m.name), Frame: frame, Time: now}
+	s := l.server(q.Server())
+	s.Queries++
+	if int(q.Name) < len(l.Names) {
+		l.Names[q.Name].Count++
+	}
+	l.retry(&q, s, now)
+	i := l.store(&q)
+	l.byID[id] = i + 1
+	if len(l.asked) >= maxRetry {
+		clear(l.asked)
+	}
+	l.asked[question{q.Client(), q.Server(), q.Name, q.Type}] = i + 1
+}
+
+// retry recognises a question that is asked again from another port.
+func (l *Log) retry(q *Query, s *Server, now int64) {
+	i := l.asked[question{q.Client(), q.Server(), q.Name, q.Type}]
+	if i == 0 || l.ring[i-1].Name != q.Name || l.ring[i-1].Server() != q.Server() {
+		return
+	}
+	if before := &l.ring[i-1]; !before.Answered && now-before.Time < 30e9 {
+		before.Retried, q.Retry = true, true
+		l.Retries++
+		s.Retries++
+	}
+}
+
+// store keeps a query in the ring and gives up the one that was there.
+func (l *Log) store(q *Query) uint32 {
+	if len(l.ring) < maxOpen {
+		l.ring = append(l.ring, *q)
+		return uint32(len(l.ring) - 1)
+	}
+	i := l.next
+	l.next = (l.next + 1) % maxOpen
+	old := &l.ring[i]
+	l.retire(old)
+	if id := (transaction{old.Key, old.ID}); l.byID[id] == i+1 {
+		delete(l.byID, id)
+	}
+	l.Forgotten++
+	*old = *q
+	return i
+}
+
+// retire counts a transaction that will not be looked at again.
+func (l *Log) retire(q *Query) {
+	if q.Answered {
+		return
+	}
+	l.Unanswered++
+	s := l.server(q.Server())
+	s.Unanswered++
+	s.Note("unanswered", q.Frame)
+	if len(l.Open) < 1000 {
+		l.Open = append(l.Open, *q)
+	}
+}
+
+func (l *Log) response(k *flow.Key, d uint8, frame uint32, now int64) {
+	m := &l.message
+	rcode := uint8(m.flags & 15)
+	l.Responses++
+	l.Rcodes[rcode]++
+	addr, _ := k.End(int(d))
+	s := l.server(addr)
+	s.Rcodes[rcode]++
+	s.Answers++
+	if m.flags&0x0200 != 0 {
+		l.Truncated++
+		s.Truncated++
+		s.Note("truncated", frame)
+	} else if rcode == 0 && m.an == 0 && m.flags&0x7800 == 0 {
+		l.Empty++
+		s.Empty++
+		s.Note("empty", frame)
+	}
+	n := l.name(m.name)
+	if rcode != 0 {
+		s.Note(RcodeName(rcode), frame)
+	}
+	if int(n) < len(l.Names) {
+		switch rcode {
+		case 3:
+			l.Names[n].NX++
+		case 2:
+			l.Names[n].Fail++
+		}
+	}
+	i := l.byID[transaction{*k, m.id}]
+	if i == 0 {
+		l.Unsolicited++
+		return
+	}
+	q := &l.ring[i-1]
+	if q.Answered {
+		return
+	}
+	q.Answered, q.Answer, q.Latency, q.Rcode, q.Truncated = true, frame, now-q.Time, rcode, m.flags&0x0200 != 0
+	if q.Retried {
+		s.Late++
+		s.Note("late", frame)
+	}
+	l.Latency.Add(q.Latency)
+	s.Latency.Add(q.Latency)
+	l.slow(q, n)
+}
+
+// slow keeps the slowest answers.
+func (l *Log) slow(q *Query, name uint32) {
+	if len(l.Slowest) == maxSlow && q.Latency <= l.Slowest[maxSlow-1].Latency {
+		return
+	}
+	e := Slow{q.Latency, l.Text(name), q.Answer}
+	i, _ := slices.BinarySearchFunc(l.Slowest, e, func(a, b Slow) int {
+		if a.Latency != b.Latency {
+			return int(min(max(b.Latency-a.Latency, -1), 1))
+		}
+		return int(a.Frame) - int(b.Frame)
+	})
+	l.Slowest = slices.Insert(l.Slowest, i, e)
+	l.Slowest = l.Slowest[:min(len(l.Slowest), maxSlow)]
+}
+
+// Finish counts what stayed unanswered.
+func (l *Log) Finish() {
+	for i := range l.ring {
+		l.retire(&l.ring[i])
+	}
+	slices.SortFunc(l.Open, func(a, b Query) int { return int(a.Frame) - int(b.Frame) })
+}
+
+// Top returns the names with the largest figure, at most n.
+func (l *Log) Top(n int, figure func(*Name) uint64) []Name {
+	var out []Name
+	for i := range l.Names {
+		if figure(&l.Names[i]) > 0 {
+			out = append(out, l.Names[i])
+		}
+	}
+	slices.SortFunc(out, func(a, b Name) int {
+		if fa, fb := figure(&a), figure(&b); fa != fb {
+			return int(min(max(int64(fb)-int64(fa), -1), 1))
+		}
+		return strings.Compare(a.Text, b.Text)
+	})
+	return out[:min(n, len(out))]
+}

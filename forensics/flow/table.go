@@ -1,0 +1,143 @@
+package flow
+
+import "hash/maphash"
+
+const (
+	chunkBits = 9
+	chunkSize = 1 << chunkBits
+)
+
+// Table maps keys to records of one type. The zero value is ready for use. It is
+// not safe for concurrent use.
+type Table[T any] struct {
+	slots  []uint64 // upper half of the hash << 32 | index + 1
+	chunks []*[chunkSize]record[T]
+	free   []uint32
+	n      int // records in use
+	made   uint32
+	last   uint32 // index + 1 of the record found last
+	seed   uint64
+}
+
+type record[T any] struct {
+	key  Key
+	val  T
+	used bool
+	old  bool // a newer record has the same key
+}
+
+// Len is the number of records.
+func (t *Table[T]) Len() int { return t.n }
+
+func (t *Table[T]) at(i uint32) *record[T] { return &t.chunks[i>>chunkBits][i&(chunkSize-1)] }
+
+// At returns the record with this index and its key.
+func (t *Table[T]) At(i uint32) (*Key, *T) {
+	r := t.at(i)
+	return &r.key, &r.val
+}
+
+// Find returns the newest record of a key, with its index.
+func (t *Table[T]) Find(k *Key) (uint32, *T) {
+	if t.last != 0 {
+		if r := t.at(t.last - 1); r.key == *k {
+			return t.last - 1, &r.val
+		}
+	}
+	if len(t.slots) == 0 {
+		return 0, nil
+	}
+	h := k.Hash(t.seed)
+	mask := uint64(len(t.slots) - 1)
+	for p := h & mask; ; p = (p + 1) & mask {
+		s := t.slots[p]
+		if s == 0 {
+			return 0, nil
+		}
+		if uint32(s>>32) != uint32(h>>32) {
+			continue
+		}
+		if r := t.at(uint32(s) - 1); r.key == *k {
+			t.last = uint32(s)
+			return uint32(s) - 1, &r.val
+		}
+	}
+}
+
+// Add makes a record. An earlier record of the same key stays, and is found by its
+// index only.
+func (t *Table[T]) Add(k *Key) (uint32, *T) {
+	if 4*(t.n+1) > 3*len(t.slots) {
+		t.grow()
+	}
+	i := t.made
+	if n := len(t.free); n > 0 {
+		i, t.free = t.free[n-1], t.free[:n-1]
+	} else {
+		if int(i>>chunkBits) == len(t.chunks) {
+			t.chunks = append(t.chunks, new([chunkSize]record[T]))
+		}
+		t.made++
+	}
+	r := t.at(i)
+	*r = record[T]{key: *k, used: true}
+	t.n++
+	t.last = i + 1
+	t.point(k, i)
+	return i, &r.val
+}
+
+// point lets the key's slot name record i.
+func (t *Table[T]) point(k *Key, i uint32) {
+	h := k.Hash(t.seed)
+	mask := uint64(len(t.slots) - 1)
+	p := h & mask
+	for ; t.slots[p] != 0; p = (p + 1) & mask {
+		if uint32(t.slots[p]>>32) == uint32(h>>32) && t.at(uint32(t.slots[p])-1).key == *k {
+			t.at(uint32(t.slots[p]) - 1).old = true
+			break
+		}
+	}
+	t.slots[p] = h>>32<<32 | uint64(i+1)
+}
+
+func (t *Table[T]) grow() { t.rebuild(max(1024, 2*len(t.slots))) }
+
+func (t *Table[T]) rebuild(size int) {
+	if t.seed == 0 {
+		t.seed = maphash.Bytes(maphash.MakeSeed(), nil) | 1
+	}
+	t.slots = make([]uint64, size)
+	for i := range t.made {
+		if r := t.at(i); r.used && !r.old {
+			t.point(&r.key, i)
+		}
+	}
+}
+
+// All calls f for every record in the order of their indices until it says false.
+func (t *Table[T]) All(f func(i uint32, k *Key, v *T) bool) {
+	for i := range t.made {
+		if r := t.at(i); r.used && !f(i, &r.key, &r.val) {
+			return
+		}
+	}
+}
+
+// Retire gives up the records for which drop says so; their indices are used again.
+func (t *Table[T]) Retire(drop func(k *Key, v *T) bool) (dropped int) {
+	for i := range t.made {
+		r := t.at(i)
+		if r.used && drop(&r.key, &r.val) {
+			*r = record[T]{}
+			t.free = append(t.free, i)
+			dropped++
+		}
+	}
+	t.n -= dropped
+	t.last = 0
+	if dropped > 0 {
+		t.rebuild(len(t.slots))
+	}
+	return dropped
+}

@@ -1,0 +1,73 @@
+// Package forensics reads a packet capture and says what is wrong, where, and how
+// sure that is. It knows no Slack, no case and no model.
+//
+// Its rooms, in the order in which a packet passes them:
+//
+//   - capture reads files: pcap, pcapng, compressed or not, damaged or not. It owns
+//     the goroutines that read and hash.
+//   - frame takes headers off, down to the innermost conversation.
+//   - flow has addresses, keys and the table of conversations; stat has distributions
+//     and series in bounded memory. Everybody uses them.
+//   - filter understands the expressions that narrow an analysis.
+//   - tcp gives every segment tshark's verdicts, and keeps what really happened.
+//   - dns, control (ICMP, ARP, neighbour discovery, DHCP) and app (TLS, HTTP, QUIC,
+//     UDP) follow what their names say.
+//   - facts makes the one pass and holds what it counted.
+//   - finding turns facts into statements with evidence; its rules are deterministic.
+//   - semantic writes the JSON.
+//
+// Nothing of a payload reaches any result, except host names and the dates of
+// certificates. Memory is bounded by budgets, and what they leave out is said.
+package forensics
+
+import (
+	"context"
+	"path/filepath"
+
+	"ghostbot/forensics/capture"
+	"ghostbot/forensics/facts"
+	"ghostbot/forensics/filter"
+	"ghostbot/forensics/finding"
+	"ghostbot/forensics/semantic"
+)
+
+// Options say what to do with a capture.
+type Options struct {
+	Hash     bool                   // compute the file's digest, beside the analysis
+	Frames   bool                   // list the frames of every TCP verdict
+	Filter   *filter.Filter         // nil: everything
+	Progress func(read, size int64) // called now and then, from the caller's goroutine
+	Each     func(p *facts.Packet)  // called for every packet, from the caller's goroutine
+}
+
+// Analysis is what one capture came to.
+type Analysis struct {
+	Facts    *facts.Facts
+	Findings []finding.Finding
+	o        Options
+}
+
+// Analyze reads one capture. A damaged file is no error: what could be read is
+// analysed, and the facts say what could not.
+func Analyze(ctx context.Context, path string, o Options) (*Analysis, error) {
+	file, err := capture.Open(ctx, path, capture.Options{Hash: o.Hash})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	f, err := facts.Collect(ctx, file, facts.Options{Frames: o.Frames, Filter: o.Filter, Progress: o.Progress, Each: o.Each})
+	if err != nil {
+		return nil, err
+	}
+	f.Name = filepath.Base(path)
+	return &Analysis{Facts: f, Findings: finding.All(f), o: o}, nil
+}
+
+// Semantic writes the semantic JSON's document.
+func (a *Analysis) Semantic() *semantic.Document {
+	o := semantic.Options{Frames: a.o.Frames}
+	if a.o.Filter != nil {
+		o.Filter = a.o.Filter.String()
+	}
+	return semantic.Build(a.Facts, a.Findings, o)
+}

@@ -1,0 +1,152 @@
+// Package stat sums up durations in bounded memory: distributions that are exact
+// while they are small, and series over time whose buckets widen as time goes on.
+//
+// Percentiles follow the convention of the semantic JSON: p95 is element
+// floor(0.95 n) of the sorted values, the median of an even number is the mean of
+// the middle two.
+package stat
+
+import (
+	"math"
+	"math/bits"
+	"slices"
+)
+
+const (
+	unit    = 100 // nanoseconds of one step of a kept value
+	subBits = 4   // buckets of a histogram per power of two: 2^subBits, 3 % wide each
+	octaves = 32
+)
+
+// Dist is a distribution of durations in nanoseconds. Up to its limit it keeps
+// every value, with a resolution of 100 ns; beyond that a histogram whose
+// percentiles are within 3 %. Count, minimum, maximum and sum are always exact.
+// The zero value keeps 256 values.
+type Dist struct {
+	N        int64
+	Min, Max int64
+	Sum      float64
+	Limit    int32
+	exact    []uint32
+	hist     []uint32
+	sorted   bool
+}
+
+// Add records one duration; negative ones count as zero.
+func (d *Dist) Add(ns int64) {
+	ns = max(ns, 0)
+	if d.N == 0 || ns < d.Min {
+		d.Min = ns
+	}
+	d.Max = max(d.Max, ns)
+	d.N++
+	d.Sum += float64(ns)
+	v := uint32(min((ns+unit/2)/unit, math.MaxUint32))
+	if d.hist != nil {
+		d.hist[bucket(v)]++
+		return
+	}
+	limit := int(d.Limit)
+	if limit == 0 {
+		limit = 256
+	}
+	if len(d.exact) < limit {
+		d.exact, d.sorted = append(d.exact, v), false
+		return
+	}
+	d.hist = make([]uint32, octaves<<subBits)
+	for _, e := range d.exact {
+		d.hist[bucket(e)]++
+	}
+	d.hist[bucket(v)]++
+	d.exact = nil
+}
+
+// bucket is linear below 2^subBits and logarithmic above.
+func bucket(v uint32) int {
+	if v < 1<<subBits {
+		return int(v)
+	}
+	e := bits.Len32(v) - subBits
+	return e<<subBits | int(v>>(e-1))&(1<<subBits-1)
+}
+
+// middle is the value in the middle of a bucket.
+func middle(b int) float64 {
+	if b < 1<<subBits {
+		return float64(b)
+	}
+	e := b>>subBits - 1
+	lo := float64(uint64(1<<subBits|b&(1<<subBits-1)) << e)
+	return lo + float64(uint64(1)<<e)/2
+}
+
+// At returns the value of rank i of the sorted values, from 0.
+func (d *Dist) At(i int64) int64 {
+	switch {
+	case d.N == 0:
+		return 0
+	case i <= 0:
+		return d.Min
+	case i >= d.N-1:
+		return d.Max
+	}
+	if d.hist == nil {
+		if !d.sorted {
+			slices.Sort(d.exact)
+			d.sorted = true
+		}
+		return clamp(int64(d.exact[i])*unit, d.Min, d.Max)
+	}
+	var sum int64
+	for b, n := range d.hist {
+		if sum += int64(n); sum > i {
+			return clamp(int64(middle(b)*unit), d.Min, d.Max)
+		}
+	}
+	return d.Max
+}
+
+func clamp(v, lo, hi int64) int64 { return min(max(v, lo), hi) }
+
+// Quantile returns element floor(q n) of the sorted values.
+func (d *Dist) Quantile(q float64) int64 { return d.At(int64(q * float64(d.N))) }
+
+// Median returns the middle value, or the mean of the middle two.
+func (d *Dist) Median() int64 {
+	if d.N%2 == 1 {
+		return d.At(d.N / 2)
+	}
+	return (d.At(d.N/2-1) + d.At(d.N/2)) / 2
+}
+
+// Above counts the values over a bound; with a histogram to the nearest bucket.
+func (d *Dist) Above(ns int64) int64 {
+	var n int64
+	v := uint32(min((ns+unit/2)/unit, math.MaxUint32))
+	for _, e := range d.exact {
+		if e > v {
+			n++
+		}
+	}
+	for b := bucket(v) + 1; b < len(d.hist); b++ {
+		n += int64(d.hist[b])
+	}
+	return n
+}
+
+// Summary is a distribution in milliseconds, as reports print it.
+type Summary struct {
+	Min    float64 `json:"min"`
+	Median float64 `json:"median"`
+	P95    float64 `json:"p95"`
+	Max    float64 `json:"max"`
+}
+
+// Summary returns the figures that reports print.
+func (d *Dist) Summary() Summary {
+	return Summary{MS(d.Min), MS(d.Median()), MS(d.Quantile(0.95)), MS(d.Max)}
+}
+
+// MS turns nanoseconds into milliseconds with two decimals, half to even.
+func MS(ns int64) float64 { return math.RoundToEven(float64(ns)/1e4) / 100 }

@@ -1,0 +1,375 @@
+// Package tcp follows TCP connections and gives every segment the verdicts that
+// tshark 4.0.17 gives it in one pass with default preferences, frame by frame.
+//
+// The rules are those of the analysis, not of the protocol: they judge by what the
+// capture shows, from the capture point, and are known to mislead in places (a
+// reordered segment looks like a fast retransmission, a copy like a spurious one).
+// The verdicts stay as they are, because people compare them with their tools. What
+// really happened is told by the facts beside them, which use more of the headers:
+// IP identification, TTL, time stamps and SACK. See [Detail].
+//
+// State is compact and without pointers, as captures with a million connections
+// exist: a [Stream] for each, a [Detail] while the budget lasts, and a pool of
+// segments that wait for their ACK.
+package tcp
+
+import (
+	"encoding/binary"
+	"math/bits"
+
+	"ghostbot/forensics/flow"
+	"ghostbot/forensics/frame"
+	"ghostbot/forensics/stat"
+)
+
+// Class is one verdict.
+type Class uint8
+
+// Verdicts in the order of the contract. Retransmission contains Fast and Spurious.
+const (
+	Retransmission Class = iota
+	Fast
+	Spurious
+	OutOfOrder
+	DupACK
+	ZeroWindow
+	ZeroWindowProbe
+	ZeroWindowProbeACK
+	WindowFull
+	WindowUpdate
+	LostSegment
+	ACKLostSegment
+	KeepAlive
+	KeepAliveACK
+	ReusedPorts
+	Reset
+	Classes int = iota
+)
+
+// Names are the verdicts as the JSON names them.
+var Names = [Classes]string{"retransmission", "fast_retransmission", "spurious_retransmission", "out_of_order", "duplicate_ack", "zero_window",
+	"zero_window_probe", "zero_window_probe_ack", "window_full", "window_update", "lost_segment", "ack_lost_segment", "keep_alive",
+	"keep_alive_ack", "reused_ports", "reset"}
+
+// Verdict is a set of classes.
+type Verdict uint16
+
+// Has reports whether a class is in the set.
+func (v Verdict) Has(c Class) bool { return v>>c&1 != 0 }
+
+func (v *Verdict) set(c Class) { *v |= 1 << c }
+
+// Flags of the TCP header.
+const (
+	FIN = 1 << iota
+	SYN
+	RST
+	PSH
+	ACK
+	URG
+)
+
+// Segment is a TCP header.
+type Segment struct {
+	Seq, Ack  uint32
+	Flags     uint8
+	Win       uint16
+	Len       int    // payload on the wire
+	Payload   []byte // as far as captured
+	Cut       bool   // the header is not captured completely
+	Scale     int8   // -1: no option
+	MSS       uint16
+	SACKOK    bool
+	HasTime   bool
+	TSVal     uint32
+	TSEcr     uint32
+	SACK      [2]uint32 // the first block
+	SACKs     uint8     // number of blocks
+	MPTCP     bool
+	HeaderLen int
+}
+
+// parse reads the header of a segment. It refuses what tshark does not analyse:
+// less than 16 bytes, and lengths that cannot be.
+func (g *Segment) parse(v *frame.View) bool {
+	b := v.L4
+	if len(b) < 16 {
+		return false
+	}
+	head := int(b[12]>>4) * 4
+	if head < 20 || v.L4Len < head {
+		return false
+	}
+	*g = Segment{Seq: binary.BigEndian.Uint32(b[4:]), Ack: binary.BigEndian.Uint32(b[8:]), Flags: b[13], Win: binary.BigEndian.Uint16(b[14:]),
+		Len: v.L4Len - head, Scale: -1, HeaderLen: head}
+	if len(b) < head {
+		g.Cut = true
+		if len(b) > 20 {
+			g.options(b[20:])
+		}
+		return true
+	}
+	g.Payload = b[head:]
+	if head > 20 {
+		g.options(b[20:head])
+	}
+	return true
+}
+
+func (g *Segment) options(o []byte) {
+	if len(o) >= 12 && o[0] == 1 && o[1] == 1 && o[2] == 8 && o[3] == 10 { // what most segments have
+		g.HasTime, g.TSVal, g.TSEcr = true, binary.BigEndian.Uint32(o[4:]), binary.BigEndian.Uint32(o[8:])
+		o = o[12:]
+	}
+	for len(o) > 0 {
+		if o[0] == 0 {
+			return
+		}
+		if o[0] == 1 {
+			o = o[1:]
+			continue
+		}
+		if len(o) < 2 || o[1] < 2 || int(o[1]) > len(o) {
+			return
+		}
+		g.option(o[0], o[2:o[1]])
+		o = o[o[1]:]
+	}
+}
+
+func (g *Segment) option(kind uint8, b []byte) {
+	switch {
+	case kind == 2 && len(b) == 2:
+		g.MSS = binary.BigEndian.Uint16(b)
+	case kind == 3 && len(b) == 1:
+		g.Scale = int8(min(b[0], 14))
+	case kind == 4:
+		g.SACKOK = true
+	case kind == 5 && len(b) >= 8:
+		g.SACK = [2]uint32{binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])}
+		g.SACKs = uint8(len(b) / 8)
+	case kind == 8 && len(b) == 8:
+		g.HasTime, g.TSVal, g.TSEcr = true, binary.BigEndian.Uint32(b), binary.BigEndian.Uint32(b[4:])
+	case kind == 30:
+		g.MPTCP = true
+	}
+}
+
+// Scales that are no number.
+const (
+	scaleUnknown = -1
+	scaleUnused  = -2
+)
+
+// Half is one direction of a connection.
+type Half struct {
+	nextTime    int64 // when next was reached
+	lastackTime int64 // of the last segment
+	Bytes       uint64
+	next        uint32 // highest end of sequence; 0: unknown
+	maxack      uint32 // end of the contiguous part; 0: unknown
+	lastack     uint32
+	window      uint32 // raw value of the last segment
+	dup         uint32 // duplicate ACKs in a row; minus one after an ACK of something unseen
+	base        uint32
+	Packets     uint32
+	unacked     queue
+	lastFlags   Verdict
+	MSS         uint16
+	TTL         uint8
+	SYNs, RSTs  uint8 // saturating
+	Data        uint8 // segments with payload, saturating
+	scale       int8
+	firstack    bool // a SYN was sent, and no ACK after it
+	based       bool
+	FIN, ACKed  bool // ACKed: sent an ACK without SYN
+	SACKOK      bool
+}
+
+// Scale is the window scale that the direction announced.
+func (h *Half) Scale() (shift int, known bool) {
+	if h.scale < 0 {
+		return 0, h.scale == scaleUnused
+	}
+	return int(h.scale), true
+}
+
+// Window is the receive window that the direction announced last, in bytes.
+func (h *Half) Window() int {
+	k, _ := h.Scale()
+	return int(h.window&0xffff) << k
+}
+
+// Stream is a connection. Half 0 belongs to end A of the key.
+type Stream struct {
+	Half        [2]Half
+	First, Last int64
+	synTime     int64
+	InitialRTT  int64 // SYN to the first ACK; 0: unknown
+	HalfRTT     int64 // SYN to SYN-ACK: the part of the handshake between the capture point and the server
+	Number      uint32
+	FirstFrame  uint32
+	detail      uint32 // index + 1
+	FirstDir    uint8  // which end sent the first segment
+	Client      int8   // which end opened the connection; -1: unknown
+	SYNACK      bool
+	Done        bool // SYN, SYN-ACK and an ACK of the client were seen
+	ICMP        uint8
+	ICMPFrame   uint32
+	SYNFrame    uint32 // last SYN
+	Closed      uint8  // how the connection ended: see the constants
+	Reused      bool
+}
+
+// How a connection ended.
+const (
+	Open = iota
+	ClosedFIN
+	ClosedRST
+)
+
+// Event is what one segment came to.
+type Event struct {
+	Frame    uint32
+	Time     int64
+	Verdict  Verdict
+	Dir      int // 0: A sent it
+	Key      *flow.Key
+	Stream   *Stream
+	Detail   *Detail // nil when the budget is used up
+	Segment  *Segment
+	RTT      int64 // measured by this segment's ACK; 0: none
+	New      bool  // the first segment of the stream
+	Analysed bool
+}
+
+// Options bound what a tracker keeps.
+type Options struct {
+	Frames  bool // list the frames of every verdict
+	Streams int  // 0: 1,200,000
+	Details int  // 0: 60,000
+}
+
+// Tracker follows all connections of a capture.
+type Tracker struct {
+	Table   flow.Table[Stream]
+	Frames  [Classes][]uint32
+	Count   [Classes]uint64
+	Total   Totals
+	RTT     stat.Dist
+	Gap     stat.Dist
+	details []*[detailChunk]Detail
+	made    uint32
+	spare   []uint32
+	pool    pool
+	seg     Segment
+	o       Options
+	ev      Event
+}
+
+// Totals count over all connections, those that were forgotten among them.
+type Totals struct {
+	Streams    uint32
+	Segments   uint64
+	Bytes      uint64
+	SYNStreams uint32 // connections whose SYN was seen
+	SYNACKs    uint32 // of these, those with a SYN-ACK
+	Handshakes uint32 // of these, those whose ACK was seen
+	FINs, RSTs uint32 // connections that ended so
+	Forgotten  uint32 // connections given up for lack of room
+	NoDetail   uint32 // connections without details, for lack of room
+	Unlisted   uint64 // segments that were not stored, for lack of room
+}
+
+// New makes a tracker.
+func New(o Options) *Tracker {
+	if o.Streams == 0 {
+		o.Streams = 1_200_000
+	}
+	if o.Details == 0 {
+		o.Details = 60_000
+	}
+	return &Tracker{o: o, RTT: stat.Dist{Limit: 1 << 16}, Gap: stat.Dist{Limit: 1 << 16}}
+}
+
+// Add judges the segment of a frame. The event is good until the next call.
+func (t *Tracker) Add(v *frame.View, no uint32, now int64) *Event {
+	e := &t.ev
+	*e = Event{Frame: no, Time: now, Segment: &t.seg}
+	g := &t.seg
+	if v.Partial || !g.parse(v) {
+		if len(v.L4) >= 14 && v.L4[13]&RST != 0 && !v.Partial {
+			t.hit(Reset, no)
+		}
+		return e
+	}
+	t.Total.Segments++
+	t.Total.Bytes += uint64(g.Len)
+	e.Analysed = true
+	e.Verdict = t.lookup(v, g, no, now)
+	s, f := e.Stream, &e.Stream.Half[e.Dir]
+	judged, rtt := t.judge(s, e.Dir, g, now)
+	e.Verdict |= judged
+	e.RTT = rtt
+	if g.Flags&RST != 0 {
+		e.Verdict.set(Reset)
+	}
+	t.handshake(s, e.Dir, g, no, now)
+	f.Packets++
+	f.Bytes += uint64(g.Len)
+	if !e.New {
+		t.Gap.Add(now - s.Last)
+	}
+	t.observe(e, v)
+	s.Last = now
+	if f.TTL == 0 {
+		f.TTL = v.TTL
+	}
+	if g.Cut {
+		e.Verdict &= 1 << Reset
+		e.RTT = 0
+	}
+	f.lastFlags = judged
+	for m := e.Verdict; m != 0; m &= m - 1 {
+		t.hit(lowest(m), no)
+	}
+	if e.RTT > 0 {
+		t.RTT.Add(e.RTT)
+	}
+	return e
+}
+
+// Quoted handles a segment that an ICMP error quotes: it belongs to a stream, and a
+// SYN among them counts for the time of the handshake, but nothing is judged.
+func (t *Tracker) Quoted(v *frame.View, no uint32, now int64, icmp uint8) {
+	g := &t.seg
+	if len(v.L4) < 16 {
+		if len(v.L4) >= 8 {
+			k, _ := flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 6)
+			if _, s := t.Table.Find(&k); s != nil {
+				s.ICMP, s.ICMPFrame = icmp, no
+			}
+		}
+		return
+	}
+	if !g.parse(v) {
+		return
+	}
+	e := &t.ev
+	*e = Event{Frame: no, Time: now, Segment: g}
+	t.lookup(v, g, no, now)
+	e.Stream.ICMP, e.Stream.ICMPFrame = icmp, no
+	if g.Flags&(SYN|ACK) == SYN {
+		e.Stream.synTime = now
+	}
+}
+
+// hit counts a verdict, and lists its frame when frames were asked for.
+func (t *Tracker) hit(c Class, no uint32) {
+	t.Count[c]++
+	if t.o.Frames {
+		t.Frames[c] = append(t.Frames[c], no)
+	}
+}
+
+func lowest(v Verdict) Class { return Class(bits.TrailingZeros16(uint16(v))) }
