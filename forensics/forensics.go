@@ -22,6 +22,7 @@ package forensics
 
 import (
 	"context"
+	"io"
 	"path/filepath"
 
 	"ghostbot/forensics/capture"
@@ -55,11 +56,26 @@ func Analyze(ctx context.Context, path string, o Options) (*Analysis, error) {
 		return nil, err
 	}
 	defer file.Close()
+	return analyze(ctx, file, filepath.Base(path), o)
+}
+
+// AnalyzeReader is [Analyze] for a capture that is not a file. size is that of the
+// stream, 0 when it is not known.
+func AnalyzeReader(ctx context.Context, r io.Reader, size int64, name string, o Options) (*Analysis, error) {
+	file, err := capture.New(ctx, r, size, capture.Options{Hash: o.Hash})
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	return analyze(ctx, file, name, o)
+}
+
+func analyze(ctx context.Context, file *capture.File, name string, o Options) (*Analysis, error) {
 	f, err := facts.Collect(ctx, file, facts.Options{Frames: o.Frames, Filter: o.Filter, Progress: o.Progress, Each: o.Each})
 	if err != nil {
 		return nil, err
 	}
-	f.Name = filepath.Base(path)
+	f.Name = name
 	return &Analysis{Facts: f, Findings: finding.All(f), o: o}, nil
 }
 

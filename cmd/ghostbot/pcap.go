@@ -4,14 +4,9 @@ import (
 	"context"
 	"errors"
 	"flag"
-	"fmt"
 	"io"
-	"os"
-	"strings"
-	"time"
 
-	"golang.org/x/sys/unix"
-
+	"ghostbot/cmd/ghostbot/bar"
 	"ghostbot/forensics"
 	"ghostbot/forensics/filter"
 	"ghostbot/forensics/finding"
@@ -65,10 +60,10 @@ func (c *cli) pcapFiles(ctx context.Context, files []string, p pcapFlags, o fore
 	var bad []error
 	reached := false
 	for _, name := range files {
-		bar := newBar(c.err, name)
-		o.Progress = bar.show
+		b := bar.New(c.err, oneLine(name))
+		o.Progress = b.Show
 		a, err := forensics.Analyze(ctx, name, o)
-		bar.clear()
+		b.Clear()
 		if ctx.Err() != nil {
 			return fail(exitInternal, "pcap: %s: interrupted", name)
 		}
@@ -82,7 +77,7 @@ func (c *cli) pcapFiles(ctx context.Context, files []string, p pcapFlags, o fore
 			reached = reached || limit > 0 && doc.Findings[i].Severity >= limit
 		}
 		if !p.json {
-			printFindings(c.out, doc)
+			doc.Text(c.out, oneLine)
 		}
 	}
 	if err := pcapJSON(c.out, docs, len(files), p.json); err != nil {
@@ -106,75 +101,4 @@ func pcapJSON(w io.Writer, docs []*semantic.Document, files int, wanted bool) er
 		return encode(w, docs[0])
 	}
 	return encode(w, docs)
-}
-
-// printFindings is the form for people.
-func printFindings(w io.Writer, d *semantic.Document) {
-	s := &d.Summary
-	fmt.Fprintf(w, "%s: %d packets in %.3f s: %s\n", oneLine(s.File), s.Packets, s.Duration, strings.Join(s.Protocols, " "))
-	if d.Provenance.Error != "" {
-		fmt.Fprintf(w, "  %s\n", oneLine(d.Provenance.Error))
-	}
-	for _, n := range d.Provenance.Incomplete {
-		fmt.Fprintf(w, "  note: %s\n", oneLine(n))
-	}
-	for i := range d.Findings {
-		f := &d.Findings[i]
-		fmt.Fprintf(w, "\n%-8s %s: %s\n", f.Severity, f.Code, oneLine(f.Summary))
-		if f.Flow != "" {
-			fmt.Fprintf(w, "  flow: %s\n", oneLine(f.Flow))
-		}
-		fmt.Fprintf(w, "  %s\n", oneLine(f.Detail))
-		if len(f.Frames) > 0 {
-			fmt.Fprintf(w, "  frames: %s\n", strings.Trim(fmt.Sprint(f.Frames), "[]"))
-		}
-		if f.Confirm != "" {
-			fmt.Fprintf(w, "  to confirm: %s\n", oneLine(f.Confirm))
-		}
-	}
-}
-
-// bar shows progress on a terminal, and nothing elsewhere.
-type bar struct {
-	w     io.Writer
-	name  string
-	start time.Time
-	last  time.Time
-	shown bool
-}
-
-func newBar(w io.Writer, name string) *bar {
-	f, ok := w.(*os.File)
-	if !ok {
-		return &bar{}
-	}
-	if _, err := unix.IoctlGetTermios(int(f.Fd()), unix.TCGETS); err != nil {
-		return &bar{}
-	}
-	return &bar{w: f, name: oneLine(name), start: time.Now()}
-}
-
-const (
-	barDelay = 300 * time.Millisecond // small files are done before
-	barStep  = 100 * time.Millisecond
-	barWidth = 30
-)
-
-func (b *bar) show(read, size int64) {
-	now := time.Now()
-	if b.w == nil || size <= 0 || now.Sub(b.start) < barDelay || now.Sub(b.last) < barStep {
-		return
-	}
-	b.last, b.shown = now, true
-	part := min(float64(read)/float64(size), 1)
-	n := int(part * barWidth)
-	rate := float64(read) / 1e6 / now.Sub(b.start).Seconds()
-	fmt.Fprintf(b.w, "\r%s [%s%s] %3.0f %%  %.0f MB/s ", b.name, strings.Repeat("#", n), strings.Repeat(".", barWidth-n), 100*part, rate)
-}
-
-// clear takes the bar off the line.
-func (b *bar) clear() {
-	if b.shown {
-		fmt.Fprint(b.w, "\r\x1b[K")
-	}
 }

@@ -119,11 +119,23 @@ func Open(ctx context.Context, path string, o Options) (*File, error) {
 		h.Close()
 		return nil, plain(err)
 	}
-	f := &File{closer: h, size: st.Size()}
-	ctx, f.stop = context.WithCancel(ctx)
-	if err := f.start(ctx, h, o); err != nil {
-		f.Close()
+	f, err := New(ctx, h, st.Size(), o)
+	if err != nil {
+		h.Close()
 		return nil, fmt.Errorf("%s: %w", path, err)
+	}
+	f.closer = h
+	return f, nil
+}
+
+// New reads a capture from anywhere. size is that of the stream, 0 when it is not
+// known; a wrong one only costs time.
+func New(ctx context.Context, r io.Reader, size int64, o Options) (*File, error) {
+	f := &File{size: size}
+	ctx, f.stop = context.WithCancel(ctx)
+	if err := f.start(ctx, r, o); err != nil {
+		f.Close()
+		return nil, err
 	}
 	return f, nil
 }
@@ -244,7 +256,7 @@ func (f *File) Next(p *Packet) error {
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
 	}
-	if err != io.EOF && err != io.ErrUnexpectedEOF { // a broken archive, a disk error
+	if err != io.EOF { // a broken archive, a disk error
 		f.damage(f.w.pos(), 0, err.Error())
 	}
 	return io.EOF
@@ -259,14 +271,14 @@ func (f *File) Info() *Info { return &f.info }
 // Finish waits for the digest and returns what is known of the file. Packets must
 // have been read to the end.
 func (f *File) Finish() *Info {
+	f.w.drain()
+	if f.packed != nil { // the decompressor has ended: its reader is ours
+		f.packed.w.drain()
+	}
 	if f.sum != nil {
-		f.w.drain()
-		if f.packed != nil { // the decompressor has ended: its reader is ours
-			f.packed.w.drain()
-		}
 		f.info.SHA256 = f.sum()
 	}
-	f.info.Bytes = f.size
+	f.info.Bytes = f.read.Load()
 	return &f.info
 }
 
@@ -274,6 +286,9 @@ func (f *File) Finish() *Info {
 func (f *File) Close() error {
 	f.stop()
 	f.work.Wait()
+	if f.closer == nil {
+		return nil
+	}
 	return f.closer.Close()
 }
 

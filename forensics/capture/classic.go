@@ -46,29 +46,57 @@ func (c *classic) next(f *File, p *Packet) error {
 		if len(h) < c.header {
 			return c.cut(f, len(h), err)
 		}
-		n := c.u32(h[8:])
+		n := int(c.u32(h[8:]))
 		if !c.sane(h) {
 			if !c.resync(f) {
 				return io.EOF
 			}
 			continue
 		}
-		p.Time = int64(c.u32(h))*1e9 + int64(c.u32(h[4:]))*c.tick
-		p.Wire = max(c.u32(h[12:]), n)
+		b, err := f.w.peek(2*c.header + n)
+		size := min(c.header+n, len(b))
+		if (size < c.header+n || len(b) == size+c.header && !c.sane(b[size:])) && c.inside(f, size) {
+			continue
+		}
+		b = f.w.rest()[:size]
+		p.Time = int64(c.u32(b))*1e9 + int64(c.u32(b[4:]))*c.tick
+		p.Wire = max(c.u32(b[12:]), uint32(n))
 		p.Link, p.Iface = c.link, 0
-		b, err := f.w.peek(c.header + int(n))
-		if len(b) < c.header+int(n) {
-			f.damage(f.w.pos(), int64(len(b)), fmt.Sprintf("cut in the middle of a packet: %d of %d bytes", len(b)-c.header, n))
-			if f.info.Packets > 0 || len(b) == c.header || err != io.EOF { // half a packet counts only when there is no other
-				f.w.skip(len(b))
-				return err
-			}
+		if size < c.header+n && !c.half(f, size, n, err) {
+			f.w.skip(size)
+			return err
 		}
 		p.Data = b[c.header:]
-		f.w.skip(len(b))
+		f.w.skip(size)
 		c.last = p.Time
 		return nil
 	}
+}
+
+// half says that a packet is cut, and whether it counts: only when there is no other.
+func (c *classic) half(f *File, size, n int, err error) bool {
+	if err != io.EOF {
+		return false // the archive or the disk is at fault, and says so
+	}
+	counts, skipped := f.info.Packets == 0 && size > c.header, int64(size)
+	if counts {
+		skipped = 0
+	}
+	f.damage(f.w.pos(), skipped, fmt.Sprintf("cut in the middle of a packet: %d of %d bytes", size-c.header, n))
+	return counts
+}
+
+// inside searches a record, whose end makes no sense, for records: then it is the
+// length of this one that lies. They become the next to be read.
+func (c *classic) inside(f *File, size int) bool {
+	for at := c.header; at+c.header <= size; at++ {
+		if c.plausible(f.w.rest()[at:]) && c.chain(f, at) {
+			f.damage(f.w.pos(), int64(at), "a record whose length cannot be true")
+			f.w.skip(at)
+			return true
+		}
+	}
+	return false
 }
 
 func (c *classic) cut(f *File, n int, err error) error {
@@ -109,7 +137,7 @@ func (c *classic) resync(f *File) bool {
 			f.damage(start, f.w.pos()-start, "a record header that cannot be true, and no other record after it")
 			return false
 		}
-		if c.plausible(h) && c.chain(f) {
+		if c.plausible(h) && c.chain(f, 0) {
 			f.damage(start, f.w.pos()-start, "a record header that cannot be true")
 			return true
 		}
@@ -117,13 +145,12 @@ func (c *classic) resync(f *File) bool {
 	}
 }
 
-// chain checks the records that follow the plausible one at the window.
-func (c *classic) chain(f *File) bool {
-	at := 0
-	for range 3 {
+// chain checks the records that follow the plausible one at an offset of the window.
+func (c *classic) chain(f *File, at int) bool {
+	for i := range 3 {
 		b, _ := f.w.peek(at + c.header)
 		if len(b) < at+c.header {
-			return len(b) == at || at > 0
+			return len(b) == at || i > 1
 		}
 		if !c.plausible(b[at:]) {
 			return false

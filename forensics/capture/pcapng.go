@@ -81,8 +81,19 @@ func (n *pcapng) next(f *File, p *Packet) error {
 		}
 		b, err := f.w.peek(int(size))
 		if len(b) < int(size) {
-			f.damage(f.w.pos(), int64(len(b)), fmt.Sprintf("cut in the middle of a block: %d of %d bytes", len(b), size))
+			if n.inside(f, len(b)) {
+				continue
+			}
+			if err != io.EOF {
+				f.w.skip(len(b))
+				return err
+			}
 			got := f.info.Packets == 0 && n.packet(f, p, typ, b, true) // half a packet counts only when there is no other
+			skipped := int64(len(b))
+			if got {
+				skipped = 0
+			}
+			f.damage(f.w.pos(), skipped, fmt.Sprintf("cut in the middle of a block: %d of %d bytes", len(b), size))
 			f.w.skip(len(b))
 			if got {
 				return nil
@@ -153,8 +164,9 @@ func (n *pcapng) packet(f *File, p *Packet, typ uint32, b []byte, cut bool) bool
 				got = min(got, snap)
 			}
 		}
+		last := n.last // a simple packet has no time: it is not before the one before
 		ok := n.fill(f, p, 0, 0, min(got, uint32(len(b)-12)), wire, b[12:], cut)
-		p.Time = n.last // a simple packet has no time: it is not before the one before
+		p.Time, n.last = last, last
 		return ok
 	}
 	return false
@@ -164,7 +176,11 @@ func (n *pcapng) packet(f *File, p *Packet, typ uint32, b []byte, cut bool) bool
 func (n *pcapng) fill(f *File, p *Packet, iface uint32, stamp uint64, got, wire uint32, data []byte, cut bool) bool {
 	id := n.first + int(iface)
 	if uint64(iface) >= uint64(len(f.info.Interfaces)-n.first) {
-		f.damage(f.w.pos(), int64(len(data)), fmt.Sprintf("a packet of interface %d, which was not described", iface))
+		skipped := int64(len(data))
+		if cut {
+			skipped = 0 // counted as cut
+		}
+		f.damage(f.w.pos(), skipped, fmt.Sprintf("a packet of interface %d, which was not described", iface))
 		return false
 	}
 	if uint64(got) > uint64(len(data)) {
@@ -258,7 +274,7 @@ func (n *pcapng) resync(f *File) bool {
 			f.damage(start, f.w.pos()-start, "a block that cannot be true, and no other block after it")
 			return false
 		}
-		if n.begins(f, h) {
+		if n.begins(f, 0) {
 			f.damage(start, f.w.pos()-start, "a block that cannot be true")
 			return true
 		}
@@ -266,14 +282,29 @@ func (n *pcapng) resync(f *File) bool {
 	}
 }
 
-// begins says whether a block of a known type, with equal lengths, is at h.
-func (n *pcapng) begins(f *File, h []byte) bool {
+// inside searches the rest of a file, in which the block at the window does not end,
+// for other blocks: then it is the length of this one that lies.
+func (n *pcapng) inside(f *File, size int) bool {
+	for at := 4; at+12 <= size; at += 4 {
+		if n.begins(f, at) {
+			f.damage(f.w.pos(), int64(at), "a block whose length cannot be true")
+			f.w.skip(at)
+			return true
+		}
+	}
+	return false
+}
+
+// begins says whether a block of a known type, with equal lengths, is at an offset
+// of the window, which holds 12 bytes there.
+func (n *pcapng) begins(f *File, at int) bool {
 	was := n.big
+	h := f.w.rest()[at:]
 	size, ok := n.size(h)
 	typ := n.order().Uint32(h)
 	if ok && size <= maxRecord && (typ == blockSection || typ == blockPacket || typ == blockInterface || typ == blockSimple) {
-		b, _ := f.w.peek(int(size))
-		if len(b) == int(size) && n.order().Uint32(b[size-4:]) == size {
+		b, _ := f.w.peek(at + int(size))
+		if len(b) == at+int(size) && n.order().Uint32(b[len(b)-4:]) == size {
 			return true
 		}
 	}

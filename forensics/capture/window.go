@@ -91,10 +91,7 @@ func (p *pump) run() {
 			if b.buf == nil {
 				b.buf = make([]byte, p.room+p.size)
 			}
-			n, err := io.ReadFull(p.r, b.buf[p.room:])
-			if err == io.ErrUnexpectedEOF {
-				err = io.EOF
-			}
+			n, err := fill(p.r, b.buf[p.room:])
 			p.read.Add(int64(n))
 			b.data, b.err = b.buf[p.room:p.room+n], err
 			b.refs.Store(int32(len(p.out)))
@@ -106,6 +103,17 @@ func (p *pump) run() {
 			}
 		}
 	}()
+}
+
+// fill reads until the buffer is full. Unlike [io.ReadFull] it keeps the reader's
+// error, as an archive that is cut is no file that ends.
+func fill(r io.Reader, b []byte) (n int, err error) {
+	for n < len(b) && err == nil {
+		var k int
+		k, err = r.Read(b[n:])
+		n += k
+	}
+	return n, err
 }
 
 // window is the unread part of a stream. What it returns is good until the next

@@ -138,16 +138,25 @@ func (d *Decoder) mpls(c cursor, v *View) {
 		switch c.b[0] >> 4 {
 		case 4, 6:
 			d.ip(c, v)
-		case 0:
-			if len(c.b) >= 18 {
-				d.ethernet(c.skip(4), v)
+		case 0: // a control word, or an address that begins so: the EtherType tells
+			if len(c.b) >= 18 && knownType(c.u16(16)) || len(c.b) < 14 || !knownType(c.u16(12)) {
+				c = c.skip(4)
 			}
+			d.ethernet(c, v)
 		default:
 			d.ethernet(c, v)
 		}
 		return
 	}
 	broken(v)
+}
+
+func knownType(t uint16) bool {
+	switch t {
+	case etherIPv4, etherIPv6, etherARP, etherVLAN, etherQinQ, etherMPLS, etherPPPoES, etherPPPoED:
+		return true
+	}
+	return false
 }
 
 // null reads the address family of BSD loopbacks, in the byte order of whoever

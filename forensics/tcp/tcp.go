@@ -98,6 +98,7 @@ func (g *Segment) parse(v *frame.View) bool {
 	}
 	head := int(b[12]>>4) * 4
 	if head < 20 || v.L4Len < head {
+		*g = Segment{Seq: binary.BigEndian.Uint32(b[4:]), Ack: binary.BigEndian.Uint32(b[8:]), Flags: b[13], Scale: -1}
 		return false
 	}
 	*g = Segment{Seq: binary.BigEndian.Uint32(b[4:]), Ack: binary.BigEndian.Uint32(b[8:]), Flags: b[13], Win: binary.BigEndian.Uint16(b[14:]),
@@ -300,6 +301,9 @@ func (t *Tracker) Add(v *frame.View, no uint32, now int64) *Event {
 	if v.Partial || !g.parse(v) {
 		if len(v.L4) >= 14 && v.L4[13]&RST != 0 && !v.Partial {
 			t.hit(Reset, no)
+		}
+		if len(v.L4) >= 16 && !v.Partial { // a header that cannot be true still belongs to a stream
+			t.lookup(v, g, no, now)
 		}
 		return e
 	}

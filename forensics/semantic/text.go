@@ -1,0 +1,34 @@
+package semantic
+
+import (
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Text writes the document's findings for people. clean makes one line of a text and
+// takes out what could control a terminal.
+func (d *Document) Text(w io.Writer, clean func(string) string) {
+	s := &d.Summary
+	fmt.Fprintf(w, "%s: %d packets in %.3f s: %s\n", clean(s.File), s.Packets, s.Duration, strings.Join(s.Protocols, " "))
+	if d.Provenance.Error != "" {
+		fmt.Fprintf(w, "  %s\n", clean(d.Provenance.Error))
+	}
+	for _, n := range d.Provenance.Incomplete {
+		fmt.Fprintf(w, "  note: %s\n", clean(n))
+	}
+	for i := range d.Findings {
+		f := &d.Findings[i]
+		fmt.Fprintf(w, "\n%-8s %s: %s\n", f.Severity, f.Code, clean(f.Summary))
+		if f.Flow != "" {
+			fmt.Fprintf(w, "  flow: %s\n", clean(f.Flow))
+		}
+		fmt.Fprintf(w, "  %s\n", clean(f.Detail))
+		if len(f.Frames) > 0 {
+			fmt.Fprintf(w, "  frames: %s\n", strings.Trim(fmt.Sprint(f.Frames), "[]"))
+		}
+		if f.Confirm != "" {
+			fmt.Fprintf(w, "  to confirm: %s\n", clean(f.Confirm))
+		}
+	}
+}

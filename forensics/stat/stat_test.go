@@ -1,0 +1,141 @@
+package stat
+
+import (
+	"math"
+	"math/rand/v2"
+	"slices"
+	"testing"
+)
+
+func TestDistIsExactWhileSmall(t *testing.T) {
+	tests := []struct {
+		name   string
+		ms     []float64
+		median float64
+		p95    float64
+	}{
+		{"none", nil, 0, 0},
+		{"one", []float64{3}, 3, 3},
+		{"two", []float64{1, 4}, 2.5, 4},
+		{"odd", []float64{9, 1, 5}, 5, 9},
+		{"twenty", []float64{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20}, 10.5, 20},
+		{"forty", seq(40), 20.5, 39},
+	}
+	for _, tt := range tests {
+		var d Dist
+		for _, v := range tt.ms {
+			d.Add(int64(v * 1e6))
+		}
+		s := d.Summary()
+		if s.Median != tt.median || s.P95 != tt.p95 {
+			t.Errorf("%s: median %v, p95 %v, want %v, %v", tt.name, s.Median, s.P95, tt.median, tt.p95)
+		}
+		if len(tt.ms) > 0 && (s.Min != slices.Min(tt.ms) || s.Max != slices.Max(tt.ms)) {
+			t.Errorf("%s: min %v, max %v", tt.name, s.Min, s.Max)
+		}
+	}
+}
+
+func seq(n int) (out []float64) {
+	for i := range n {
+		out = append(out, float64(i+1))
+	}
+	return out
+}
+
+func TestHistogramStaysNear(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(7, 7))
+	d := Dist{Limit: 100}
+	var all []int64
+	for range 20_000 {
+		v := int64(math.Exp(rnd.Float64()*18) * 500) // half a microsecond to half a minute
+		d.Add(v)
+		all = append(all, v)
+	}
+	slices.Sort(all)
+	for _, q := range []float64{0, 0.01, 0.25, 0.5, 0.95, 0.999} {
+		want := float64(all[int(q*float64(len(all)))])
+		if got := float64(d.Quantile(q)); math.Abs(got-want) > 0.04*want+2*unit {
+			t.Errorf("quantile %v: got %v, want %v", q, got, want)
+		}
+	}
+	if d.Min != all[0] || d.Max != all[len(all)-1] || d.N != int64(len(all)) {
+		t.Errorf("min %d max %d n %d are not exact", d.Min, d.Max, d.N)
+	}
+	limit := all[15_000]
+	if got := d.Above(limit); got < 4800 || got > 5200 {
+		t.Errorf("Above: %d, want about 5000", got)
+	}
+}
+
+func TestDistTakesAnything(t *testing.T) {
+	var d Dist
+	for _, v := range []int64{-5, math.MinInt64, math.MaxInt64, 0} {
+		d.Add(v)
+	}
+	if d.Min != 0 || d.Max != math.MaxInt64 || d.At(99) != d.Max || d.At(-1) != 0 {
+		t.Errorf("min %d, max %d", d.Min, d.Max)
+	}
+	if got := d.Above(5); got != 1 {
+		t.Errorf("Above: %d", got)
+	}
+}
+
+func TestBucketsAreMonotone(t *testing.T) {
+	last := -1
+	for v := uint64(0); v <= math.MaxUint32; v += 1 + v/64 {
+		b := bucket(uint32(v))
+		if b < last || b >= octaves<<subBits {
+			t.Fatalf("value %d: bucket %d after %d", v, b, last)
+		}
+		if m := middle(b); math.Abs(m-float64(v)) > float64(v)/16+1 {
+			t.Fatalf("value %d: middle %v", v, m)
+		}
+		last = b
+	}
+}
+
+type count int
+
+func (c count) Merge(o count) count { return c + o }
+
+func TestSeriesKeepsItsSum(t *testing.T) {
+	tests := []struct {
+		name  string
+		times []int64
+	}{
+		{"one", []int64{5}},
+		{"a second", steps(0, 1e6, 1000)},
+		{"an hour", steps(1e18, 1e9, 3600)},
+		{"backwards", []int64{1e9, 5, 2e9, math.MinInt64}},
+		{"a leap", []int64{0, math.MaxInt64}},
+		{"from the first to the last", []int64{math.MinInt64, math.MaxInt64}},
+	}
+	for _, tt := range tests {
+		var s Series[count]
+		for _, at := range tt.times {
+			*s.At(at)++
+		}
+		sum := count(0)
+		for _, v := range s.Values {
+			sum += v
+		}
+		if int(sum) != len(tt.times) || len(s.Values) > Buckets {
+			t.Errorf("%s: sum %d of %d in %d buckets", tt.name, sum, len(tt.times), len(s.Values))
+		}
+	}
+}
+
+func steps(from, by int64, n int) (out []int64) {
+	for i := range n {
+		out = append(out, from+int64(i)*by)
+	}
+	return out
+}
+
+func BenchmarkDistAdd(b *testing.B) {
+	var d Dist
+	for b.Loop() {
+		d.Add(d.N * 977 & 0xfffff)
+	}
+}
