@@ -80,7 +80,7 @@ func New() *Log {
 // TCP looks at the payload of a segment that was judged.
 func (l *Log) TCP(e *tcp.Event) {
 	p := e.Segment.Payload
-	if len(p) < 5 || e.Detail == nil || e.Verdict.Has(tcp.Retransmission) || e.Verdict.Has(tcp.KeepAlive) {
+	if len(p) == 0 || e.Detail == nil || e.Verdict.Has(tcp.Retransmission) || e.Verdict.Has(tcp.KeepAlive) {
 		return
 	}
 	k := sniff(p)
@@ -114,6 +114,7 @@ func (l *Log) TCP(e *tcp.Event) {
 // sniff tells from the first bytes of a segment what it may be.
 func sniff(p []byte) Kind {
 	switch {
+	case len(p) < 5:
 	case p[0] == 'H' && len(p) >= 9 && string(p[:7]) == "HTTP/1.":
 		return HTTP
 	case (p[0] == 22 || p[0] == 21) && p[1] == 3 && p[2] <= 4 && (int(p[3])<<8|int(p[4])) <= 1<<14:
