@@ -60,7 +60,7 @@ var arrows = map[string][]string{
 	"ghostbot/forensics":   {"ghostbot/forensics/..."},
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},
 
-	"ghostbot/cmd/ghostbot/*": {},
+	"ghostbot/cmd/ghostbot/*": {"ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/cmd/ghostbot/..."},
 	"ghostbot/cmd/ghostbot":   {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 
 	"ghostbot/internal/pcapgen": {},
