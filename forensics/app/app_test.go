@@ -218,7 +218,9 @@ func TestDatagrams(t *testing.T) {
 		v.L4Len = len(v.L4)
 		l.Datagram(&v, 1, at)
 	}
-	long := func(first byte, version ...byte) []byte { return append(append([]byte{first}, version...), make([]byte, 30)...) }
+	long := func(first byte, version ...byte) []byte {
+		return append(append([]byte{first}, version...), make([]byte, 30)...)
+	}
 	send(false, 1000, long(0xc0, 0, 0, 0, 1)...)
 	send(true, 6000, long(0xf0, 0, 0, 0, 1)...)
 	send(false, 7000, long(0xe0, 0, 0, 0, 1)...)
