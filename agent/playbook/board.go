@@ -70,7 +70,8 @@ func (b *board) open(s symptom.Symptom) {
 // observed before, because one command may serve two places.
 func (b *board) add(p *place.Place) *place.Place {
 	for _, have := range b.places {
-		if have.Aside == "" && have.End.Same(p.End) && (have.End.Scheme == p.End.Scheme || have.End.Port != 0) {
+		if have.Aside == "" && have.End.Same(p.End) && (have.End.Scheme == p.End.Scheme || have.End.Port != 0) &&
+			(p.Parent != nil || p.End.Path == "" || have.End.Path == p.End.Path) {
 			return have
 		}
 	}
@@ -318,6 +319,9 @@ func (b *board) follow(p *place.Place) {
 		c := place.New(symptom.Guess(e), about)
 		c.Parent, c.Depth, c.Redirect = p, p.Depth+1, p.Redirects()
 		got := b.add(c)
+		if got != nil && c.Redirect && got.Leads(p) {
+			p.Loops(got)
+		}
 		if got != nil && got != p && !got.Leads(p) && !slices.Contains(p.Behind, got) {
 			p.Behind = append(p.Behind, got)
 		}

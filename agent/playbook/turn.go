@@ -11,7 +11,7 @@ import (
 
 // serves says which kind of hypothesis a reader's facts decide, best first.
 var serves = map[string][]string{
-	"fetch": {"dependency", "application", "slow", "hang", "reset", "refused", "protocol"}, "anyway": {"application", "dependency", "untrusted"},
+	"fetch": {"dependency", "application", "slow", "hang", "reset", "refused", "protocol"}, "digtcp": {"dns-server"}, "poke": {"hang", "reset"}, "six": {"refused", "filtered"}, "four": {"refused", "filtered"}, "full": {"filtered", "overload"}, "udpsocket": {"refused", "hang"}, "anyway": {"application", "dependency", "untrusted"},
 	"connect": {"refused", "filtered", "overload"}, "trytls": {"protocol", "reset", "expired"}, "tryconnect": {"refused", "filtered"}, "tryopenssl": {"refused", "filtered"},
 	"listeners": {"refused", "overload", "filtered"}, "counters": {"overload", "filtered"}, "certificate": {"expired", "wrong-name", "untrusted", "protocol"},
 	"ping": {"path", "filtered"}, "bigping": {"filtered", "path"}, "trace": {"path"}, "neighbour": {"path"}, "route": {"path", "refused"},

@@ -44,3 +44,14 @@ func (p *Pattern) FindAllSubmatchIndex(b []byte, n int) [][]int {
 
 // ReplaceAllString is [regexp.Regexp.ReplaceAllString].
 func (p *Pattern) ReplaceAllString(s, by string) string { return p.re().ReplaceAllString(s, by) }
+
+// ReplaceAllStringFunc is [regexp.Regexp.ReplaceAllStringFunc].
+func (p *Pattern) ReplaceAllStringFunc(s string, by func(string) string) string {
+	return p.re().ReplaceAllStringFunc(s, by)
+}
+
+// FindStringSubmatchIndex is [regexp.Regexp.FindStringSubmatchIndex].
+func (p *Pattern) FindStringSubmatchIndex(s string) []int { return p.re().FindStringSubmatchIndex(s) }
+
+// FindAllString is [regexp.Regexp.FindAllString].
+func (p *Pattern) FindAllString(s string, n int) []string { return p.re().FindAllString(s, n) }

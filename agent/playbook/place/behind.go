@@ -224,6 +224,43 @@ func moved(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
 	return []symptom.Endpoint{e}
 }
 
+// turned says whether a redirect leads to the very address that was asked, or to
+// another one of the same server. One that sets a cookie may do so once.
+func turned(w read.Web, self symptom.Endpoint) []string {
+	base, err := url.Parse(self.URL())
+	if err != nil {
+		return nil
+	}
+	to, err := base.Parse(w.Header["location"])
+	switch {
+	case err != nil, w.Header["location"] == "", to.Scheme != base.Scheme, !strings.EqualFold(to.Host, base.Host):
+		return nil
+	case to.RequestURI() == base.RequestURI() && w.Header["set-cookie"] == "":
+		return []string{"redirect-self"}
+	}
+	return []string{"redirect-near"}
+}
+
+var unhealthy = pattern.New(`(?i)^(down|unhealthy|not ok|nok|error|errors|fail|failed|failing|failure|critical|degraded|unavailable|out_of_service|ko|red)$`)
+
+// unwell reports whether an answer is a report of health that says "not well".
+func unwell(body string) bool {
+	v, ok := document(body)
+	if !ok {
+		return false
+	}
+	m, _ := v.(map[string]any)
+	for k, x := range m {
+		switch s, is := x.(string); strings.ToLower(k) {
+		case "status", "state", "health":
+			if is && unhealthy.MatchString(s) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
 // find keeps endpoints that an answer named.
 func (p *Place) find(list []symptom.Endpoint) {
 	for _, e := range list {

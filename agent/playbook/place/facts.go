@@ -3,6 +3,7 @@ package place
 import (
 	"net/netip"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,6 +37,12 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	"dighere":     func(p *Place, o read.Output, m Moment) string { return p.readHere(read.Dig(o), m) },
 	"lookuphere":  func(p *Place, o read.Output, m Moment) string { return p.readHere(read.Lookup(o), m) },
 	"alive":       (*Place).readAlive,
+	"digtcp":      (*Place).readServerTCP,
+	"poke":        (*Place).readPoke,
+	"six":         func(p *Place, o read.Output, m Moment) string { return p.readFamily(o, m, p.ip6, "v6-open", "v6-refused", "v6-silent") },
+	"four":        func(p *Place, o read.Output, m Moment) string { return p.readFamily(o, m, p.ip4, "v4-open", "v4-refused", "v4-silent") },
+	"full":        (*Place).readFull,
+	"udpsocket":   (*Place).readUDPSocket,
 	"zone":        (*Place).readZone,
 	"getent":      (*Place).readGetent,
 	"route":       (*Place).readRoute,
@@ -84,7 +91,7 @@ func (p *Place) readFetch(o read.Output, m Moment) string {
 		p.readAnswer(w, m)
 	}
 	p.phases(w, m)
-	if good {
+	if good && !p.turnedAway() {
 		p.goodIDs = append(p.goodIDs, Fact{"ok", m.ID, m.Obs})
 	} else {
 		p.failures++
@@ -124,6 +131,7 @@ var failWords = map[read.Failure][]string{
 	read.NotTLS:      {"connected", "not-tls"},
 	read.Alert:       {"connected", "alert"},
 	read.NotHTTP:     {"connected", "not-http"},
+	read.NoPort:      {"no-local-port"},
 }
 
 // readAnswer sorts an HTTP answer.
@@ -148,13 +156,31 @@ func (p *Place) readAnswer(w read.Web, m Moment) {
 		}
 	case w.Code >= 400:
 		p.note(m, "client-error")
+		if w.Code == 429 {
+			p.note(m, "limited")
+		}
+		if (w.Code == 404 || w.Code == 410) && p.Has("path-named") {
+			p.note(m, "missing")
+		}
 		if tlsWanted.MatchString(w.Body) {
 			p.note(m, "needs-tls")
 		}
 	case w.Code >= 300:
 		p.note(m, "redirect")
+		p.note(m, turned(w, p.End)...)
 		p.find(moved(w, p.End))
+	case p.Parent == nil && unwell(w.Body):
+		p.note(m, "unwell")
+		if p.find(blamed(w, p.End)); len(p.found) > 0 {
+			p.note(m, "named-behind")
+		}
 	}
+}
+
+// turnedAway reports whether the answers, though they are answers, are not what
+// somebody who asks for this wants.
+func (p *Place) turnedAway() bool {
+	return p.Has("limited") || p.Has("missing") || p.Has("redirect-self") || p.Has("unwell")
 }
 
 // phases learns which parts of a request took long.
@@ -165,7 +191,7 @@ func (p *Place) phases(w read.Web, m Moment) {
 	}
 	p.slowest = max(p.slowest, w.Total)
 	if w.DNS > limit {
-		p.saw("slow-dns", m)
+		p.saw("slow-dns", w, m)
 	}
 	if !w.Answered() || w.Fail != read.None || p.Has("stream") {
 		return
@@ -178,7 +204,7 @@ func (p *Place) phases(w read.Web, m Moment) {
 		{"slow-connect", w.Connect - w.DNS}, {"slow-tls", w.TLS - w.Connect}, {"slow-first", w.First - ready}, {"slow-body", w.Total - w.First},
 	} {
 		if phase.took > limit {
-			p.saw(phase.word, m)
+			p.saw(phase.word, w, m)
 		}
 	}
 }
@@ -186,8 +212,9 @@ func (p *Place) phases(w read.Web, m Moment) {
 // saw notes that a phase of one request was slow. It becomes a fact of the place
 // when it was seen twice and in at least half of the requests (settle): a busy
 // moment of this machine makes any single request slow.
-func (p *Place) saw(word string, m Moment) {
+func (p *Place) saw(word string, w read.Web, m Moment) {
 	p.note(m, "slow")
+	p.late = w
 	p.slow[word] = append(p.slow[word], Fact{word, m.ID, m.Obs})
 }
 
@@ -248,7 +275,7 @@ func (p *Place) connection(ok bool, f read.Failure, m Moment) string {
 var connectSays = map[read.Failure]string{
 	read.Refused: "refuses connections", read.Silent: "does not answer connection attempts", read.Unreachable: "is unreachable",
 	read.Prohibited: "is closed by a filter", read.Unresolved: "has a name that does not resolve", read.NoConnect: "cannot be connected to",
-	read.Reset: "resets connections", read.Empty: "closes connections at once", read.Other: "cannot be connected to", read.None: "accepts connections",
+	read.Reset: "resets connections", read.Empty: "closes connections at once", read.Other: "cannot be connected to", read.NoPort: "cannot be connected to for want of a local address", read.None: "accepts connections",
 }
 
 func (p *Place) readTryConnect(o read.Output, m Moment) string {
@@ -303,11 +330,34 @@ func (p *Place) readListeners(o read.Output, m Moment) string {
 			continue
 		}
 		p.sockets = append(p.sockets, s)
-		if s.Any() || s.Local == p.ip || p.End.Loopback() && p.ip == "" || p.ip == "" && loopbackIP(s.Local) {
+		if p.serves(s) {
 			mine = append(mine, s)
 		}
 	}
 	return p.sayListeners(mine, m)
+}
+
+// serves reports whether connections to the place reach a listener.
+func (p *Place) serves(s read.Socket) bool {
+	ip := p.ip
+	if p.hereName() {
+		ip = "" // whatever address a client took: the name has two
+	}
+	at, err := netip.ParseAddr(ip)
+	six := err == nil && at.Is6()
+	switch {
+	case s.Local == "*":
+		return true
+	case s.Local == "0.0.0.0":
+		return !six
+	case s.Local == "::": // ss prints * for a socket of both families, netstat does not tell
+		return err != nil || six || s.SendQ < 0
+	case p.hereName():
+		return s.Local == "127.0.0.1" || s.Local == "::1"
+	case ip == "":
+		return loopbackIP(s.Local)
+	}
+	return s.Local == ip
 }
 
 func (p *Place) sayListeners(mine []read.Socket, m Moment) string {
@@ -330,11 +380,91 @@ func (p *Place) sayListeners(mine []read.Socket, m Moment) string {
 				word = "queue-full"
 			}
 			p.note(m, word)
+			if len(p.facts["queue-waiting"]) > 1 && (p.Has("open") || p.Has("no-answer")) {
+				p.note(m, "queue-stuck")
+			}
 			return "The listener on " + t + " has " + p.queue() + "."
 		}
 	}
 	p.note(m, "queue-ok")
 	return t + " has a listener with an empty queue."
+}
+
+// readFamily reads a connection attempt to one of a name's two addresses.
+func (p *Place) readFamily(o read.Output, m Moment, ip, open, refused, silent string) string {
+	switch c := read.Connect(o); {
+	case c.Fail == read.Usage:
+		p.note(m, "unsuitable")
+		return ""
+	case c.OK:
+		p.note(m, open)
+		return ""
+	case c.Fail == read.Refused:
+		p.note(m, refused)
+	case c.Fail == read.Silent:
+		p.note(m, silent)
+	}
+	return "Connections to " + ip + " do not come about."
+}
+
+// readFull looks for another listener whose queue is full.
+func (p *Place) readFull(o read.Output, m Moment) string {
+	for _, s := range read.Sockets(o).Rows {
+		if s.Port != p.End.Port && s.Full() {
+			p.note(m, "full-elsewhere")
+			return "The full queue is that of another service, on port " + strconv.Itoa(s.Port) + "."
+		}
+	}
+	p.note(m, "full-nowhere")
+	return ""
+}
+
+// readUDPSocket looks for a UDP socket on the place's port.
+func (p *Place) readUDPSocket(o read.Output, m Moment) string {
+	t := read.Sockets(o)
+	if !t.Header && len(t.Rows) == 0 {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	for _, s := range t.Rows {
+		if s.Port != p.End.Port || !p.serves(s) {
+			continue
+		}
+		p.note(m, "udp-socket")
+		if p.End.Scheme != "udp" {
+			return "A UDP socket is open on " + p.End.String() + "."
+		}
+		if p.sockets = []read.Socket{s}; s.Waiting() {
+			p.note(m, "udp-unread")
+			return "A UDP socket is open on " + p.End.String() + ", and what arrived is not read."
+		}
+		p.note(m, "udp-idle")
+		return "A UDP socket is open on " + p.End.String() + " and nothing waits in it."
+	}
+	p.note(m, "no-udp-socket")
+	return "No UDP socket is open on " + p.End.String() + "."
+}
+
+// readPoke reads what a program makes of a web request though it speaks another
+// protocol: any reaction shows that it is alive, none in 6 s that it is not, or
+// that it waits for a greeting that fits.
+func (p *Place) readPoke(o read.Output, m Moment) string {
+	w := read.Curl(o)
+	switch {
+	case w.Fail == read.Usage:
+		p.note(m, "unsuitable")
+		return ""
+	case w.Fail == read.Reset:
+		p.note(m, "poke-reset")
+		return p.End.String() + " resets the connection when something is sent."
+	case w.Fail == read.NoAnswer:
+		p.note(m, "poke-silent")
+		return p.End.String() + " reacts to nothing that is sent within 6 s."
+	case w.Answered(), w.Fail == read.NotHTTP, w.Fail == read.Empty, w.Fail == read.Cut, w.Fail == read.Stalled:
+		p.note(m, "speaks")
+		return "The program behind " + p.End.String() + " reacts to what is sent."
+	}
+	return ""
 }
 
 func (p *Place) readDNSSocket(o read.Output, m Moment) string {
@@ -378,6 +508,9 @@ const slowLookup = 0.7
 // readServer sorts the answer of the DNS server that the symptom names.
 func (p *Place) readServer(a read.Answer, m Moment) string {
 	p.answer = a
+	if a.Alias != "" {
+		p.note(m, "alias")
+	}
 	name, at := p.End.Host, p.Server.String()
 	switch {
 	case a.Fail == read.Usage:
@@ -411,9 +544,27 @@ func (p *Place) readServer(a read.Answer, m Moment) string {
 	return "The DNS server " + at + " does not answer."
 }
 
+// readServerTCP reads what the server says over TCP after UDP failed.
+func (p *Place) readServerTCP(o read.Output, m Moment) string {
+	a := read.Dig(o)
+	switch {
+	case a.Fail == read.Usage:
+		p.note(m, "unsuitable")
+		return ""
+	case a.Resolved():
+		p.note(m, "tcp-answers")
+		return p.Server.String() + " does answer over TCP."
+	}
+	p.note(m, "tcp-silent")
+	return ""
+}
+
 // readHere sorts the answer of this machine's own DNS servers.
 func (p *Place) readHere(a read.Answer, m Moment) string {
 	p.answer = a
+	if a.Alias != "" {
+		p.note(m, "alias")
+	}
 	name := p.End.Host
 	switch {
 	case a.Fail == read.Usage:
@@ -483,6 +634,7 @@ func (p *Place) readGetent(o read.Output, m Moment) string {
 	case a.Resolved():
 		p.note(m, "named-system")
 		p.address(a.Addrs[0])
+		p.bothFamilies(a.Addrs, m)
 		return "Programs on this machine get " + a.Addrs[0] + " for " + p.End.Host + "."
 	case a.Fail == read.Unresolved:
 		p.note(m, "unnamed-system")
@@ -490,6 +642,23 @@ func (p *Place) readGetent(o read.Output, m Moment) string {
 	}
 	p.note(m, "unsuitable")
 	return ""
+}
+
+// bothFamilies keeps one address of each family of a name that has both.
+func (p *Place) bothFamilies(addrs []string, m Moment) {
+	for _, s := range addrs {
+		a, err := netip.ParseAddr(s)
+		switch {
+		case err != nil || !symptom.ValidHost(s):
+		case a.Is4() && p.ip4 == "":
+			p.ip4 = s
+		case a.Is6() && p.ip6 == "":
+			p.ip6 = s
+		}
+	}
+	if p.ip4 != "" && p.ip6 != "" {
+		p.note(m, "two-families")
+	}
 }
 
 func (p *Place) readRoute(o read.Output, m Moment) string {

@@ -46,8 +46,10 @@ type Place struct {
 
 	facts    map[string][]Fact
 	ip       string // first address known
+	ip4, ip6 string // of a name that programs here get two for
 	next     string // next hop on this machine's link
 	web      read.Web
+	late     read.Web // the last request with a slow phase
 	bad      read.Web // the last answer that was an error: web may be a later, good one
 	answer   read.Answer
 	sockets  []read.Socket
@@ -176,12 +178,22 @@ var static = map[string]func(p *Place) bool{
 	"root":         func(p *Place) bool { return p.Parent == nil },
 	"behind":       func(p *Place) bool { return p.Parent != nil },
 	"guessed":      func(p *Place) bool { return p.End.Guessed && len(p.About.Codes) == 0 },
+	"udp":          func(p *Place) bool { return p.End.Scheme == "udp" },
+	"v6":           func(p *Place) bool { return strings.Contains(p.End.Host, ":") || strings.Contains(p.ip, ":") },
+	"here-name":    func(p *Place) bool { return p.hereName() },
+	"path-named":   func(p *Place) bool { return p.Parent == nil && p.End.Path != "" },
 	"sometimes":    func(p *Place) bool { return p.About.Intermittent },
 }
 
 // dnsOnly reports whether a DNS server as such is in question, and no name.
 func (p *Place) dnsOnly() bool {
 	return p.Server != nil && p.End.Port == 0 && p.End.Host == p.Server.Host
+}
+
+// hereName reports whether the host is a name for this machine, as localhost is.
+func (p *Place) hereName() bool {
+	_, is := p.End.Addr()
+	return !is && p.End.Loopback()
 }
 
 func loopbackIP(s string) bool {
@@ -344,6 +356,10 @@ func (p *Place) part(name string) (string, bool) {
 			return p.ip, true
 		}
 		return p.End.Host, p.End.Host != ""
+	case "ip4":
+		return p.ip4, p.ip4 != ""
+	case "ip6":
+		return p.ip6, p.ip6 != ""
 	case "port":
 		return strconv.Itoa(p.End.Port), p.End.Port != 0
 	case "portword":
@@ -414,4 +430,11 @@ func quote(w string) string {
 		}
 	}
 	return w
+}
+
+// Loops notes that the place sends clients back to q, which sent them here.
+func (p *Place) Loops(q *Place) {
+	for _, f := range p.facts["redirect"] {
+		q.learn("redirect-back", f.id, f.obs)
+	}
 }

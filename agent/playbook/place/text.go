@@ -42,15 +42,18 @@ var words = map[string]func(p *Place) string{
 	"behind":    func(p *Place) string { return strings.Join(p.blame, "; ") },
 	"check":     (*Place).check,
 	"since":     (*Place).sinceWords,
+	"onpath":    func(p *Place) string { return around(" to ", p.End.Path, "") },
+	"atpath":    func(p *Place) string { return around(" (", p.End.Path, ")") },
+	"alias":     func(p *Place) string { return Plain(p.answer.Alias, 80) },
 	"queue":     (*Place).queue,
 	"elsewhere": (*Place).elsewhere,
 	"limit":     func(*Place) string { return "10 s" },
 	"detail":    func(p *Place) string { return Plain(p.detail, 80) },
-	"dns":       func(p *Place) string { return seconds(p.web.DNS) },
-	"connect":   func(p *Place) string { return seconds(p.web.Connect - p.web.DNS) },
-	"tls":       func(p *Place) string { return seconds(p.web.TLS - p.web.Connect) },
-	"first":     func(p *Place) string { return seconds(p.web.First - max(p.web.Connect, p.web.TLS)) },
-	"rest":      func(p *Place) string { return seconds(p.web.Total - p.web.First) },
+	"dns":       func(p *Place) string { return seconds(p.late.DNS) },
+	"connect":   func(p *Place) string { return seconds(p.late.Connect - p.late.DNS) },
+	"tls":       func(p *Place) string { return seconds(p.late.TLS - p.late.Connect) },
+	"first":     func(p *Place) string { return seconds(p.late.First - max(p.late.Connect, p.late.TLS)) },
+	"rest":      func(p *Place) string { return seconds(p.late.Total - p.late.First) },
 	"waits":     func(p *Place) string { return strings.Join(p.waits, " and ") },
 	"loop":      (*Place).loop,
 	"told":      (*Place).told,
@@ -70,6 +73,13 @@ var words = map[string]func(p *Place) string{
 	"notbefore": func(p *Place) string { return day(p.hand.NotBefore) },
 	"names":     (*Place).certNames,
 	"ratio":     func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
+}
+
+func around(before, s, after string) string {
+	if s = Plain(s, 80); s == "" {
+		return ""
+	}
+	return before + s + after
 }
 
 // Title is how sentences call the place.
@@ -121,6 +131,8 @@ func (p *Place) children() string {
 // check is the command that shows that the place works again.
 func (p *Place) check() string {
 	switch {
+	case p.Has("udp"):
+		return "`ss -lun sport = :" + p.portText() + "`"
 	case p.End.HTTP():
 		return "`curl -sS -i " + quote(p.End.URL()) + "`"
 	case p.End.Port != 0:

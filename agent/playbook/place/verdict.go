@@ -72,7 +72,7 @@ func minor(c Cause, all []Cause) bool {
 		case o.Rule == c.Rule:
 		case c.Rule.Name == "untrusted" && !c.Place.Has("about-certificate"),
 			c.Rule.Name == "unstable",
-			c.Rule.Name == "slow",
+			c.Rule.Name == "slow" && o.Rule.Name != "untrusted",
 			c.Reading.Sure == "low",
 			c.Rule.Name == "reset" && o.Rule.Name == "protocol":
 			return true
@@ -176,6 +176,7 @@ var factWords = map[string]string{
 	"named-system": "has a name that programs here resolve", "cert-dates-ok": "has a certificate within its validity", "cert-name-ok": "has a certificate for its name",
 	"trusted": "has a certificate that is trusted here", "not-tls": "does not speak TLS", "tls-here": "speaks TLS", "untrusted": "shows a certificate that is not accepted",
 	"counted": "was watched through the kernel's counters", "no-data": "has a name without an address", "no-name-here": "has a name that DNS does not know",
+	"udp-socket": "has a UDP socket", "no-udp-socket": "has no UDP socket", "udp-idle": "has a UDP socket in which nothing waits", "speaks": "reacts to what is sent",
 	"server-alive": "answers DNS queries", "server-unwilling": "has a DNS server that refuses to answer", "behind-failed": "fails because of what is behind it",
 }
 
@@ -190,10 +191,13 @@ func (p *Place) Target(pr rules.Probe) string {
 // Effect is what the failure of the places behind it does to this place, as the
 // end of a sentence with {parts}.
 func (p *Place) Effect() string {
-	if p.telling().Code < 400 {
+	switch code := p.telling().Code; {
+	case p.Has("unwell"):
+		return "calls itself unhealthy ({code})"
+	case code < 400:
 		return "({code}) sends its clients to a place that does not work"
 	}
-	return "answers {code}"
+	return "answers {code}{onpath}"
 }
 
 // Works reports whether a place did what it is for, every time it was asked.
@@ -202,6 +206,8 @@ func (p *Place) Works() bool {
 		return false
 	}
 	switch {
+	case p.Has("udp"):
+		return p.Has("udp-idle")
 	case p.End.Port != 0:
 		return len(p.goodIDs) > 0
 	case p.dnsOnly():
@@ -218,6 +224,8 @@ func (p *Place) Checked() string {
 	switch {
 	case p.End.HTTP() && p.web.Answered():
 		out = append(out, fmt.Sprintf("answered %d of %d requests (the last with %d, the slowest in %s)", len(p.goodIDs), p.fetches, p.web.Code, seconds(p.slowest)))
+	case p.Has("udp-idle"):
+		out = append(out, "a program is bound to the UDP port and nothing waits in its socket")
 	case p.Has("open"):
 		out = append(out, "accepted every connection")
 	}
@@ -229,7 +237,7 @@ func (p *Place) Checked() string {
 			out = append(out, w.says)
 		}
 	}
-	return p.Title() + ": " + strings.Join(out, ", ") + "."
+	return p.Title() + p.End.Path + ": " + strings.Join(out, ", ") + "."
 }
 
 // Unseen are the gaps of one place.
@@ -243,6 +251,15 @@ func (p *Place) Unseen(verdict string) []string {
 	}
 	if !p.End.HTTP() && p.End.Port != 0 && p.Has("open") {
 		out = append(out, "Whether "+p.Title()+" speaks its own protocol correctly was not tested, only that it accepts connections.")
+	}
+	if c := p.web.Code; c == 401 || c == 403 {
+		out = append(out, fmt.Sprintf("%s was asked without credentials and answered %d; what a signed-in user sees was not tested.", p.Title(), c))
+	}
+	if p.End.HTTP() && p.web.Code == 404 && verdict == "no_fault" {
+		out = append(out, "The root path of "+p.Title()+" answers 404, which is usual for an interface without a start page.")
+	}
+	if p.Has("udp") {
+		out = append(out, "Whether UDP "+p.Title()+" processes what it receives was not tested.")
 	}
 	if p.dnsOnly() && p.Has("server-alive") {
 		out = append(out, "No name was given, so only whether "+p.Title()+" answers at all was tested. Name one in the thread or in a new case.")

@@ -45,6 +45,7 @@ const (
 	Untrusted   Failure = "untrusted"   // the certificate was not accepted
 	NotTLS      Failure = "not-tls"     // the other side does not speak TLS
 	Alert       Failure = "alert"       // the TLS handshake was refused
+	NoPort      Failure = "no-port"     // no local address or port to connect from
 	NotHTTP     Failure = "not-http"    // the other side does not speak HTTP
 	Permission  Failure = "permission"  // this process may not do that
 	Usage       Failure = "usage"       // the tool does not know the option
@@ -64,6 +65,7 @@ var errnos = []struct {
 		"bad address|unknown host|forward host lookup failed|no address associated|name oder dienst nicht bekannt|nom ou service inconnu|nombre o servicio desconocido|nome o servizio sconosciuto"},
 	{Refused, "refused|verbindungsaufbau abgelehnt|connexion refusée|conexión rehusada|connessione rifiutata|conexão recusada|接続を拒否|拒绝连接|в соединении отказано|" +
 		"is geweigerd|połączenie odrzucone"},
+	{NoPort, "cannot assign requested address|can't assign requested address|adresse kann nicht zugewiesen werden|die angeforderte adresse kann nicht|impossible d'assigner l'adresse demandée"},
 	{Reset, "connection reset|reset by peer|kommunikationspartner zurückgesetzt|connexion ré-initialisée|connexion réinitialisée|conexión reinicializada|connessione interrotta|" +
 		"conexão fechada pela outra ponta|接続が相手からリセット|对方重设|соединение разорвано|verbinding is weggevallen|połączenie zerwane"},
 	{Unreachable, "no route to host|host is down|host is unreachable|network is down|network is unreachable|host unreachable|net unreachable|network unreachable|keine route zum|" +

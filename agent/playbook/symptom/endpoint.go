@@ -15,7 +15,7 @@ import (
 // put on a command line as (part of) one argument: no part begins with a dash,
 // and the alphabet has no blanks, quotes, shell characters or non-ASCII.
 type Endpoint struct {
-	Scheme string // http, https, tcp, or "" when the text does not say
+	Scheme string // http, https, tcp, udp, or "" when the text does not say
 	Host   string // name or address, without brackets, with zone
 	Port   int    // 0 when the text does not say
 	Path   string // of a URL; "" or starting with /
@@ -35,7 +35,7 @@ var (
 // is never probed (cloud metadata, link-local addresses of metadata services).
 func (e Endpoint) Valid() bool {
 	switch e.Scheme {
-	case "", "http", "https", "tcp":
+	case "", "http", "https", "tcp", "udp":
 	default:
 		return false
 	}
@@ -189,7 +189,7 @@ func (e Endpoint) guess(certificate bool) Endpoint {
 		case e.Port == 0:
 			return e
 		case notHTTP[e.Port]:
-			e.Scheme = "tcp"
+			e.Scheme, e.Path = "tcp", ""
 		default:
 			e.Scheme = "http"
 		}
@@ -216,7 +216,7 @@ var schemes = map[string]struct {
 	"postgresql": {"tcp", 5432}, "mysql": {"tcp", 3306}, "amqp": {"tcp", 5672}, "amqps": {"tcp", 5671},
 	"mongodb": {"tcp", 27017}, "ldap": {"tcp", 389}, "ldaps": {"tcp", 636}, "kafka": {"tcp", 9092}, "nats": {"tcp", 4222},
 	"ssh": {"tcp", 22}, "smtp": {"tcp", 25}, "ftp": {"tcp", 21}, "memcached": {"tcp", 11211}, "mqtt": {"tcp", 1883},
-	"dns": {"", 53}, "udp": {"", 0},
+	"dns": {"", 53}, "udp": {"udp", 0},
 }
 
 // ParseEndpoint reads one URL, address, host:port or name. User names and

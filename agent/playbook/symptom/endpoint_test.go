@@ -84,7 +84,8 @@ func TestNeverProbed(t *testing.T) {
 				t.Errorf("%s became %+v", in, e)
 			}
 		}
-		if s := symptom.Parse("please look at http://" + host + "/ and " + host + ":80"); len(s.Targets) != 0 && !strings.Contains(host, ".256") && host != "1e3.5" && host != "0" {
+		if s := symptom.Parse("please look at http://" + host + "/ and " + host + ":80"); len(s.Targets) != 0 && !strings.Contains(host, ".256") && host != "1e3.5" && host != "0" &&
+			(host != "0.0.0.0" && host != "[::]" || !s.Targets[0].Loopback()) { // a listener's wildcard is reached over loopback
 			t.Errorf("%s in a text became %v", host, s.Targets)
 		}
 	}

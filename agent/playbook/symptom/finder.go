@@ -1,6 +1,7 @@
 package symptom
 
 import (
+	"net"
 	"net/netip"
 	"slices"
 	"sort"
@@ -26,6 +27,8 @@ type found struct {
 	e        Endpoint
 	resolver bool // the text says that it is a DNS server
 	name     bool // the text says that it is a name to resolve
+	udp      bool // the text says that it is spoken to by UDP
+	spoken   bool // the text names a protocol that is not the web's
 	weak     bool // two words with a dot between them: a name only if nothing better is there
 }
 
@@ -76,6 +79,7 @@ func (f *finder) run(aboutNames bool) {
 	f.names(aboutNames)
 	f.barePorts()
 	sort.SliceStable(f.found, func(i, j int) bool { return f.found[i].at < f.found[j].at })
+	f.protocols()
 	f.join()
 	f.dropWeak()
 	f.pickResolver(aboutNames)
@@ -86,7 +90,7 @@ var (
 	// notTheTarget is the asking side in log lines (a proxy's client and virtual
 	// host, the near end of Go's "read tcp A->B"), mail addresses, mentions, and
 	// times of day, which look like ports.
-	notTheTarget = pattern.New(`(?i)\bclient: \[?[0-9a-f]*[.:][0-9a-f.:]+\]?|[^\s"]+->|\b[a-z0-9_.+-]+@[a-z0-9-]+\.[a-z0-9.-]*[a-z]\b|\b\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?|(?:^|[\s("'~])([01]?\d|2[0-3]):[0-5]\d(:\d\d([.,]\d+)?)?( ?[ap]m| utc| cet)?\b|<[@#!][^>]{0,80}>`)
+	notTheTarget = pattern.New(`(?i)\bclient: \[?[0-9a-f]*[.:][0-9a-f.:]+\]?|\bhandshake error from \S+|\bCN ?= ?[^\s,/]+|[^\s"]+->|\b[a-z0-9_.+-]+@[a-z0-9-]+\.[a-z0-9.-]*[a-z]\b|\b\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?|(?:^|[\s("'~])([01]?\d|2[0-3]):[0-5]\d(:\d\d([.,]\d+)?)?( ?[ap]m| utc| cet)?\b|<[@#!][^>]{0,80}>`)
 	// nginxSide is the proxy's own side in nginx' error log.
 	nginxSide    = pattern.New(`\bserver: [A-Za-z0-9_.-]+,|\bhost: "[^"]*"`)
 	urlText      = pattern.New(`(?i)\b[a-z][a-z0-9+]{1,11}://[^\s"'<>` + "`" + `(){}|\\^\x00]+`)
@@ -94,6 +98,7 @@ var (
 	lookupWord   = pattern.New(`(?i)(?:UnknownHostException:|ENOTFOUND|EAI_AGAIN|resolve host:?|resolve host ?name:?|resolve address of|server can't find|host not found:|unknown host:?|(?:failed|unable|trying|try) to (?:resolve|look ?up)|getaddrinfo for host|(?:can'?t|cannot|couldn'?t|could not|doesn'?t|not|to|never|won'?t) (?:resolve|look ?up)|(?:name|host|record|domain)(?: name)?)[ "'` + "`" + `]+([a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+|[a-z0-9_-]*\d[a-z0-9_-]*|[a-z0-9_]+-[a-z0-9_-]+)`)
 	hostEqPort   = pattern.New(`(?i)\b(?:host|hostname|addr|address|server)\s*[=:]\s*['"]?([^'",\s()=]+)['"]?,?\s*['"]?port['"]?\s*[=:]\s*['"]?(\d{1,5})\b`)
 	hostThenPort = pattern.New(`(?i)(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)(?:["')]|\s*\([0-9a-f.:]+\))?,?\s+(?:on |at )?(?:tcp |udp |tcp/|udp/)?port(?: is)?[ :=]*(\d{1,5})\b`)
+	portNext     = pattern.New(`(?i)^,? (on |at )?(tcp |udp )?port\b`)
 	hostBlank    = pattern.New(`(?i)\b(\d{1,3}(?:\.\d{1,3}){3}|localhost|::1)[ /](\d{4,5})(?:$|[\s,;.)"'!?])`)
 	hostTuple    = pattern.New(`\(['"]([0-9a-f.:]+|localhost)['"], ?(\d{1,5})(?:, \d+, \d+)?\)`)
 	portThenHost = pattern.New(`(?i)\bport[ :=]*(\d{1,5}) (?:on|at|of) (?:host |server |machine )?(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)`)
@@ -101,8 +106,10 @@ var (
 	bracketed    = pattern.New(`\[([0-9A-Fa-f:.]+(?:%(?:25)?[A-Za-z0-9_.-]+)?)\](?::(\d{1,5}))?`)
 	colons       = pattern.New(`(?i)[0-9a-f]*:[0-9a-f:]*:[0-9a-f:.]*(?:%[a-z0-9_.-]+)?`)
 	dotted4      = pattern.New(`\d{1,3}(?:\.\d{1,3}){3}(?:[:#](\d{1,5}))?`)
+	hostWord     = pattern.New(`(?i)\b(?:host|server|machine|node|box)\s+([a-z][a-z0-9-]*),?\s+(?:tcp |udp )?port[ :=]*(\d{1,5})\b`)
 	nameAndPort  = pattern.New(`(?i)[a-z_][a-z0-9_-]*(?:\.[a-z0-9_-]+)*:\d{2,5}\b`)
 	dottedName   = pattern.New(`(?i)[a-z0-9_][a-z0-9_-]*(?:\.[a-z0-9_-]+)+`)
+	pathAfter    = pattern.New(`^/[A-Za-z][A-Za-z0-9/._~%?&=+,:@-]{0,199}`)
 	localhost    = pattern.New(`(?i)\blocalhost\b`)
 	barePort     = pattern.New(`(?i)(?:^|[\s("])(?:(?:tcp |udp |on |at |local )?port(?: is| was| number|!)?[ :=#]*|:|-p(?:ort)?[ =]?)(\d{2,5})\b`)
 	bareNumber   = pattern.New(`(?:^|[\s("])([1-9]\d{3,4})(?:$|[\s,;:!?)"]|\.(?:$|\s))`)
@@ -155,7 +162,7 @@ func (f *finder) lookups() {
 	})
 	f.each(lookupWord, func(m []int) {
 		s := f.group(m, 1)
-		if f.masked[m[2]] == 0 || notAName(s) || strings.HasPrefix(f.text[m[3]:], ":") {
+		if f.masked[m[2]] == 0 || notAName(s) || strings.HasPrefix(f.text[m[3]:], ":") || portNext.MatchString(f.text[m[3]:]) {
 			return
 		}
 		e, ok := ParseEndpoint(s)
@@ -187,6 +194,12 @@ func (f *finder) pairs() {
 	f.each(portThenHost, pair(2, 1))
 	f.each(hostThenPort, pair(1, 2))
 	f.each(hostBlank, pair(1, 2))
+	f.each(hostWord, func(m []int) {
+		if e, ok := ParseEndpoint(f.group(m, 1)); ok && !notAHost[e.Host] && !filler[e.Host] {
+			e.Port = atoi(f.group(m, 2))
+			f.add(m[0], m[1], e, e.Valid())
+		}
+	})
 }
 
 func (f *finder) addresses() {
@@ -198,7 +211,7 @@ func (f *finder) addresses() {
 		if m[4] >= 0 {
 			e.Port = atoi(f.group(m, 2))
 		}
-		f.add(m[0], m[1], e, e.Valid())
+		f.withPath(m[0], m[1], e, e.Valid())
 	})
 	f.each(colons, func(m []int) {
 		s := strings.TrimRight(f.text[m[0]:m[1]], ".,")
@@ -218,8 +231,25 @@ func (f *finder) addresses() {
 			return
 		}
 		e, ok := ParseEndpoint(strings.Replace(f.text[m[0]:m[1]], "#", ":", 1))
-		f.add(m[0], m[1], e, ok)
+		x := f.withPath(m[0], m[1], e, ok)
+		x.weak = e.Port == 0 && asking.MatchString(tail(f.text[:m[0]], 30))
 	})
+}
+
+// asking stands before the address of the one who asks.
+var asking = pattern.New(`(?i)\b(from|clients?( (at|on|in|with))?|source|src|between)[ =:]+$`)
+
+// withPath adds an endpoint with the path that follows it, as of a URL whose
+// scheme was left out.
+func (f *finder) withPath(from, to int, e Endpoint, ok bool) *found {
+	if p := pathAfter.FindString(f.text[to:]); p != "" && ok && (e.Port != 0 || e.IsName()) {
+		p = trimURL(p)
+		if u, good := ParseEndpoint("http://" + net.JoinHostPort(e.Host, "80") + p); good {
+			e.Path = u.Path
+			to += len(p)
+		}
+	}
+	return f.add(from, to, e, ok)
 }
 
 // wordBefore reports whether the text at i continues a word or a number.
@@ -248,7 +278,7 @@ func (f *finder) names(aboutNames bool) {
 			return
 		}
 		e, ok := ParseEndpoint(s)
-		f.add(m[0], m[1], e, ok)
+		f.withPath(m[0], m[1], e, ok)
 	})
 	f.each(dottedName, func(m []int) {
 		s := f.text[m[0]:m[1]]
@@ -259,8 +289,8 @@ func (f *finder) names(aboutNames bool) {
 		if !ok || !e.IsName() {
 			return
 		}
-		x := f.add(m[0], m[1], e, ok)
-		x.name, x.weak = aboutNames, !aboutNames && !likelyName(s)
+		x := f.withPath(m[0], m[1], e, ok)
+		x.name, x.weak = aboutNames && e.Path == x.e.Path, !aboutNames && !likelyName(s)
 	})
 	f.each(localhost, func(m []int) { f.add(m[0], m[1], Endpoint{Host: "localhost"}, true) })
 }
@@ -310,6 +340,7 @@ func (f *finder) join() {
 				repeat = true // "localhost/127.0.0.1:80"
 			}
 			if i != j && strings.EqualFold(a.e.Host, b.e.Host) && !a.name && !a.resolver &&
+				(a.e.Path == "" || a.e.Path == b.e.Path) &&
 				(a.e.Port == 0 && b.e.Port != 0 || a.e.Port == b.e.Port && (j < i && a.e.Scheme == "" || b.e.Scheme != "" && a.e.Scheme == "")) {
 				repeat = true
 			}
@@ -321,6 +352,30 @@ func (f *finder) join() {
 	f.found = out
 }
 
+var (
+	udpWord    = pattern.New(`(?i)\budp\b`)
+	otherWord  = pattern.New(`(?i)\b(?:ssh|sftp|postgres(?:ql)?|psql|mysql|mariadb|redis|mongo(?:db)?|kafka|amqp|rabbitmq|smtp|imap|ldap|memcached?|mqtt|ftp|cassandra|mssql|zookeeper)\b([-_ ]?(?:exporter|proxy|api|ui|gateway|admin|rest|http))?`)
+	webWord    = pattern.New(`(?i)https?\b|\bget /|\bweb\b|\bpage\b|\burl\b`)
+	protoAfter = pattern.New(`(?i)^[\s(,/]{0,3}udp\b`)
+)
+
+// protocols reads what the words beside an endpoint say about its protocol.
+func (f *finder) protocols() {
+	for i := range f.found {
+		x, from := &f.found[i], 0
+		if i > 0 {
+			from = min(f.found[i-1].end, x.at)
+		}
+		before := tail(f.text[from:x.at], 40)
+		x.udp = udpWord.MatchString(tail(before, 14)+f.text[x.at:x.end]) || protoAfter.MatchString(f.text[x.end:])
+		m := otherWord.FindStringSubmatch(before)
+		if m == nil {
+			m = otherWord.FindStringSubmatch(head(f.text[x.end:], 14))
+		}
+		x.spoken = m != nil && m[1] == "" && !webWord.MatchString(f.text)
+	}
+}
+
 // dropWeak takes out what is only perhaps a name when something certain is there.
 func (f *finder) dropWeak() {
 	strong := slices.ContainsFunc(f.found, func(x found) bool { return !x.weak })
@@ -328,7 +383,7 @@ func (f *finder) dropWeak() {
 }
 
 var (
-	serverBefore = pattern.New(`(?i)(\bdns|resolver|name ?server|unbound|\bbind9?|dnsmasq|coredns|\bvia|\basking|\busing|\bagainst|\bthrough|\bserver|\bquer(y|ies|ying))[^.;,\n]{0,24}$`)
+	serverBefore = pattern.New(`(?i)(\bdns|resolver|name ?server|unbound|\bbind9?|dnsmasq|coredns|\bvia|\basking|\busing|\bagainst|\bthrough|\bserver|\bserved by|\bresolv\w+( names)? (with|by|on|at)|\bquer(y|ies|ying)|\bask)[^.;,\n]{0,24}$`)
 	serverAfter  = pattern.New(`(?i)^['")\s]*(\(?(the |our |its )?(local |internal )?(dns|resolver|name ?server)|as (its |the |our )?(dns|resolver|nameserver))`)
 )
 
@@ -336,7 +391,7 @@ var (
 func (f *finder) pickResolver(aboutNames bool) {
 	names := 0
 	for _, x := range f.found {
-		if x.e.IsName() && !x.resolver && x.e.Port == 0 {
+		if x.e.IsName() && !x.resolver {
 			names++
 		}
 		aboutNames = aboutNames || x.name
@@ -374,7 +429,7 @@ func (f *finder) resolverScore(x found, aboutNames bool, names int) int {
 	switch {
 	case x.resolver:
 		return 4
-	case !isAddr && !x.e.Loopback() || x.e.Scheme != "" || !aboutNames && (names == 0 || x.e.Port%100 != 53):
+	case !isAddr && !x.e.Loopback() || x.e.Scheme != "" && x.e.Scheme != "udp" || !aboutNames && (names == 0 || x.e.Port%100 != 53):
 		return 0
 	case x.e.Port == 53 || x.e.Port == 5353 || serverBefore.MatchString(tail(f.text[:x.at], 60)) || serverAfter.MatchString(head(f.text[x.end:], 60)):
 		return 3
@@ -391,13 +446,20 @@ func (f *finder) pickTargets() {
 	for _, x := range f.found {
 		e := x.e
 		if x.name && e.Scheme == "" && e.Port == 0 {
-			e.Scheme = "tcp" // only the name is in question
+			e.Scheme, e.Path = "tcp", "" // only the name is in question
+		}
+		switch {
+		case e.Scheme != "" || e.Port == 0:
+		case x.udp:
+			e.Scheme, e.Path = "udp", ""
+		case x.spoken:
+			e.Scheme, e.Path = "tcp", ""
 		}
 		repeat := f.resolver != nil && e.Same(*f.resolver)
 		for i, t := range f.targets {
-			if t.Same(e) || t.Host == e.Host && e.Port == 0 {
+			if t.Same(e) && (t.Path == e.Path || t.Path == "" || e.Path == "") || t.Host == e.Host && e.Port == 0 {
 				repeat = true
-				if t.Scheme == "" {
+				if t.Scheme == "" || t.Path == "" && e.Path != "" {
 					f.targets[i] = e
 				}
 			}

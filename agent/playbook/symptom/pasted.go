@@ -14,6 +14,9 @@ var notAHost = map[string]bool{
 	"tcp": true, "udp": true, "err": true, "rc": true, "ttl": true, "hop": true, "and": true, "or": true, "from": true, "to": true,
 }
 
+// filler are words between "host" or "server" and "port" that are no names.
+var filler = map[string]bool{"is": true, "the": true, "with": true, "listens": true, "uses": true, "has": true, "port": true, "whose": true, "of": true, "has-port": true, "via": true, "local": true}
+
 // fileEnding are last labels of files and code, not of names.
 var fileEnding = pattern.New(`(?i)^(go|py|pyc|js|ts|tsx|java|class|jar|conf|cfg|cnf|ini|log|json|jsonl|ya?ml|toml|html?|php|rb|rs|c|cc|cpp|h|txt|md|sh|service|socket|timer|target|so|pem|crt|key|cer|csr|sql|xml|csv|pcap|cap|pid|sock|gz|tar|zip|exe|dll|py3|lua|conf|env|lock|tmp|bak|exceptions?|errors?|error|connectionpool|connection|adapters|client|request|response|timeout|somaxconn|py|s|ms|kt|scala|cs|swift|m)$`)
 

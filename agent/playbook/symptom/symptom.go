@@ -37,6 +37,7 @@ const (
 	Certificate Kind = "certificate" // TLS does not trust the other side
 	Overload    Kind = "overload"    // too many connections or requests
 	Path        Kind = "path"        // routing, loss, host down
+	Redirect    Kind = "redirect"    // sent from one address to the next
 )
 
 // Symptom is what a text says.
@@ -66,7 +67,7 @@ const (
 // Parse reads a text. It never fails; a text that says nothing yields a
 // Symptom without targets.
 func Parse(text string) Symptom {
-	text = Clean(text)
+	text = plainText(Clean(text))
 	numbers := codes(text)
 	s := Symptom{
 		Kinds:        kinds(text, numbers),
@@ -88,6 +89,7 @@ func Parse(text string) Symptom {
 	for i := range s.Targets {
 		s.Targets[i] = s.Targets[i].guess(s.Is(Certificate))
 	}
+	s.Targets = withPaths(s.Targets, text)
 	return s
 }
 

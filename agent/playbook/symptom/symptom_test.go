@@ -80,7 +80,7 @@ var wordings = []struct {
 	{`Get "http://10.0.0.2/": EOF`, line{"http://10.0.0.2/", "", symptom.Reset}},
 	{`curl: (7) Failed to connect to 127.0.0.1 port 18080 after 0 ms: Connection refused`, line{"http://127.0.0.1:18080/", "", symptom.Refused}},
 	{`curl: (6) Could not resolve host: api.shop.test`, line{"name:api.shop.test", "", symptom.Name}},
-	{`requests.exceptions.ConnectionError: HTTPConnectionPool(host='127.0.0.1', port=18080): Max retries exceeded with url: /pay (Caused by NewConnectionError('<urllib3.connection.HTTPConnection object at 0x7f2b>: Failed to establish a new connection: [Errno 111] Connection refused'))`, line{"http://127.0.0.1:18080/", "", symptom.Refused}},
+	{`requests.exceptions.ConnectionError: HTTPConnectionPool(host='127.0.0.1', port=18080): Max retries exceeded with url: /pay (Caused by NewConnectionError('<urllib3.connection.HTTPConnection object at 0x7f2b>: Failed to establish a new connection: [Errno 111] Connection refused'))`, line{"http://127.0.0.1:18080/pay", "", symptom.Refused}},
 	{`java.net.ConnectException: Connection refused (Connection refused) at java.net.PlainSocketImpl.socketConnect; Connect to 127.0.0.1:18081 [/127.0.0.1] failed`, line{"http://127.0.0.1:18081/", "", symptom.Refused}},
 	{`java.net.UnknownHostException: api.shop.test: Name or service not known`, line{"name:api.shop.test", "", symptom.Name}},
 	{`2026/03/14 10:41:02 [error] 31#31: *7 connect() failed (111: Connection refused) while connecting to upstream, client: 10.0.0.9, server: shop.example.com, request: "GET /pay HTTP/1.1", upstream: "http://127.0.0.1:18081/pay", host: "shop.example.com"`, line{"http://127.0.0.1:18081/pay", "", symptom.Refused}},
@@ -96,7 +96,7 @@ var wordings = []struct {
 	// more of both, from people who had not read the first list
 	{"502s on checkout (127.0.0.1:18080)", line{"http://127.0.0.1:18080/", "", symptom.Error}},
 	{"Checkout returns Bad Gateway - 127.0.0.1, port 18080", line{"http://127.0.0.1:18080/", "", symptom.Error}},
-	{"hitting localhost:18080/checkout gives me a 502", line{"http://localhost:18080/", "", symptom.Error}},
+	{"hitting localhost:18080/checkout gives me a 502", line{"http://localhost:18080/checkout", "", symptom.Error}},
 	{"the checkout API (port 18080 on this box) is failing", line{"http://127.0.0.1:18080/", "", symptom.Error}},
 	{"18080 is returning 502", line{"http://127.0.0.1:18080/", "", symptom.Error}},
 	{"took 18080 ms to answer with 502", line{"", "", symptom.Error}},
