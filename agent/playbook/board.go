@@ -27,6 +27,7 @@ type board struct {
 	person   bool // the last RISKY step was decided by a person
 	finish   bool // people want the report now
 	noRisk   bool // people want no more RISKY steps
+	again    bool // people took the target back and named no other
 	asked    int  // instructions without a target while there is none
 	said     []string
 	refused  []refusal
@@ -103,9 +104,15 @@ func (b *board) instruct(text string) {
 		return
 	}
 	if len(s.Targets) == 0 && s.Resolver == nil {
+		if len(b.roots()) == 1 && otherOne.MatchString(text) {
+			b.aside() // what they mean instead is asked
+			b.again = true
+			return
+		}
 		b.hint(s)
 		return
 	}
+	b.again = false
 	old := symptom.Parse(b.view.Case.Symptom)
 	if len(s.Kinds) == 0 {
 		s.Kinds, s.Codes = old.Kinds, old.Codes
@@ -138,12 +145,17 @@ func (b *board) correct(s symptom.Symptom, text string) symptom.Symptom {
 		}
 	}
 	s.Targets = keep
+	b.aside(keep...)
+	return s
+}
+
+// aside stops looking at every place but those to keep.
+func (b *board) aside(keep ...symptom.Endpoint) {
 	for _, p := range b.places {
 		if p.Aside == "" && !slices.ContainsFunc(keep, p.End.Same) {
 			p.Aside = "set aside: the target was corrected in the thread"
 		}
 	}
-	return s
 }
 
 // samePlace gives a port that was corrected without a host the host of the place

@@ -98,6 +98,9 @@ func TestRemote(t *testing.T) {
 			want{"root_cause", []string{"127.0.0.1:19082 has a listener with room in its queue, yet connection attempts get no answer"}, "timing", "high"}},
 		{"rejected by a local filter", "127.0.0.1:19082 is down", [][]string{{"ss -ltn", "ss/listen_two"}, {"curl", "curl/refused"}, {"nc ", "nc/openbsd_refused"}},
 			want{"root_cause", []string{"127.0.0.1:19082 has a listener, yet connections are refused"}, "refused", "medium"}},
+		{"dropped by a local filter while another service's queue overflows", "127.0.0.1:19082 times out", [][]string{{"ss -ltn sport", "ss/listen_two"}, {"ss -ltn", "=State Recv-Q Send-Q Local Address:Port Peer Address:Port\nLISTEN 3 2 127.0.0.1:19099 0.0.0.0:*\n"}, {"curl", "curl/drop"},
+			{"nstat", "nstat/overflows", "=#kernel\nTcpExtListenOverflows 99999 0.0\n"}},
+			want{"root_cause", []string{"127.0.0.1:19082 has a listener with room in its queue, yet connection attempts get no answer"}, "19099", "high"}},
 		{"name unknown here", "https://no.such.test/ fails", [][]string{{"curl", "curl/unresolved"}, {"dig", "dig/nxdomain"}, {"getent", "getent/none"}},
 			want{"root_cause", []string{"This machine's DNS server says that no.such.test does not exist"}, "NXDOMAIN", "high"}},
 		{"name known to DNS only", "api.shop.test does not resolve", [][]string{{"dig", "dig/answer"}, {"getent", "getent/none"}},
@@ -225,6 +228,52 @@ func TestDeniedEverything(t *testing.T) {
 	}
 }
 
+// TestNoLocalPort: a machine that has used up its own ports, or has no address
+// of a family, is not a service that is down.
+func TestNoLocalPort(t *testing.T) {
+	for addr, cause := range map[string]string{
+		"127.0.0.1:19082": "This machine has no free local port left for connections to 127.0.0.1:19082",
+		"[::1]:19082":     "This machine has no IPv6 address from which it could reach [::1]:19082",
+	} {
+		in := investigate(t, addr+" fails")
+		in.run = func(m agent.RunShell) safeexec.Result {
+			code, out, errs := 0, "", ""
+			switch {
+			case strings.HasPrefix(m.Command, "ss "):
+				out = "State Recv-Q Send-Q Local Address:Port Peer Address:Port\nLISTEN 0 128 *:19082 *:*\n"
+			case strings.HasPrefix(m.Command, "curl"):
+				code, errs = 7, "curl: (7) Failed to connect to 127.0.0.1 port 19082 after 0 ms: Couldn't connect to server"
+			case strings.HasPrefix(m.Command, "nc"):
+				code, errs = 1, "nc: connect to 127.0.0.1 port 19082 (tcp) failed: Cannot assign requested address"
+			default:
+				code = 127
+			}
+			return safeexec.Result{Status: "completed", Classification: safeexec.Safe, Action: "auto_approved", Command: m.Command, Output: out, Stderr: errs, ExitCode: &code}
+		}
+		want{"root_cause", []string{cause}, "assign", ""}.check(t, in)
+	}
+}
+
+// TestPatience: what is optional never makes an unattended case take a minute.
+func TestPatience(t *testing.T) {
+	for age, want := range map[time.Duration]int{0: 40, 10 * time.Second: 40, 20 * time.Second: 32, 45 * time.Second: 0} {
+		in := replay(t, gatewayText, gateway...)
+		in.decide = func(agent.RunShell) (bool, string) { return true, "no approver" }
+		in.step()
+		for i := range in.view.Observations {
+			in.view.Observations[i].Time = time.Now().Add(-age)
+		}
+		in.finish()
+		got := 0
+		for _, o := range in.view.Observations {
+			got = max(got, o.Move.(agent.RunShell).Patience)
+		}
+		if got > want || got < want-2 {
+			t.Errorf("after %s an optional step waits %d s, want %d", age, got, want)
+		}
+	}
+}
+
 // TestModified: a person edits a RISKY command; its output counts when it is
 // still about the same thing, and never makes the brain ask again.
 func TestModified(t *testing.T) {
@@ -285,6 +334,18 @@ func TestThread(t *testing.T) {
 		in.step()
 		say(in, "wrong port! it's 19080")
 		if end := in.finish(); end.Verdict != "root_cause" || !strings.Contains(end.Summary, "19081") {
+			t.Error(in)
+		}
+	})
+	t.Run("the target is taken back, and then named", func(t *testing.T) {
+		in := replay(t, "127.0.0.1:19082 gives 502", append([][]string{{"19082", "curl/ok"}}, gateway...)...)
+		in.step()
+		say(in, "sorry, I meant the other host")
+		if in.step() || !strings.Contains(in.turns[len(in.turns)-1].Text, "Which one is it instead?") {
+			t.Fatalf("no question: %s", in)
+		}
+		say(in, "127.0.0.1:19080")
+		if end := in.finish(); end.Verdict != "root_cause" || !strings.Contains(end.Summary, "19081") || strings.Contains(end.Summary, "19082") {
 			t.Error(in)
 		}
 	})

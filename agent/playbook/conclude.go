@@ -13,11 +13,16 @@ import (
 
 var (
 	noRiskWords = pattern.New(`(?i)\b(no (more )?(risky|captures?|approvals?|commands?)|stop asking|nothing (more|else)|read[- ]only|don'?t (touch|run|capture)|not necessary|unnecessary|no need|enough)\b`)
-	notThis     = pattern.New(`(?i)(?:\bnot|\binstead of|\brather than|n't)\s+(\S+)`)
+	// otherOne takes the target back and names no other.
+	otherOne = pattern.New(`(?i)\b(the )?(other|wrong|different|falsche[rns]?|andere[rns]?) (host|port|server|service|target|box|machine|url|address|endpoint|one|system|rechner|dienst)\b`)
+	notThis  = pattern.New(`(?i)(?:\bnot|\binstead of|\brather than|n't)\s+(\S+)`)
 )
 
 // question is what is asked when no text names a target.
-const question = "I could not find a host, port or URL in this. Which one should I look at? For example: `127.0.0.1:18080`, `https://shop.example.com/cart`, `[::1]:8080`, or `api.example.com at DNS server 10.0.0.53`."
+const (
+	otherQuestion = "Which one is it instead? Please name the host and port or the URL, for example `127.0.0.1:18080` or `https://shop.example.com/cart`."
+	question      = "I could not find a host, port or URL in this. Which one should I look at? For example: `127.0.0.1:18080`, `https://shop.example.com/cart`, `[::1]:8080`, or `api.example.com at DNS server 10.0.0.53`."
+)
 
 // onlyHere is the question for a symptom that names this machine and nothing on
 // it; "" when there is more to look at.
@@ -111,6 +116,7 @@ func (b *board) findings() (out []finding, sure string) {
 			out = append(out, b.ends(p, covered)...)
 		}
 	}
+	out = merged(out)
 	order := map[string]int{"high": 0, "medium": 1, "low": 2}
 	if slices.ContainsFunc(out, func(f finding) bool { return f.sure != "low" }) {
 		out = slices.DeleteFunc(out, func(f finding) bool { return f.sure == "low" })
@@ -121,6 +127,21 @@ func (b *board) findings() (out []finding, sure string) {
 		}
 	}
 	return out, sure
+}
+
+// merged makes one finding of those that say the same: two paths of one server
+// that is down are one fault.
+func merged(list []finding) []finding {
+	var out []finding
+	for _, f := range list {
+		i := slices.IndexFunc(out, func(have finding) bool { return have.cause.Statement == f.cause.Statement })
+		if i < 0 {
+			out = append(out, f)
+			continue
+		}
+		out[i].cause.Evidence = unique(append(slices.Clone(out[i].cause.Evidence), f.cause.Evidence...))
+	}
+	return out
 }
 
 // ends follows the causes of a place to the places behind it: one finding for

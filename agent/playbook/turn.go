@@ -23,7 +23,9 @@ var serves = map[string][]string{
 // next is the turn for the board: hypotheses first, then commands, then, when
 // there is nothing left to ask, the end.
 func (b *board) next(o Options) agent.Turn {
-	if len(b.roots()) == 0 {
+	if len(b.roots()) == 0 && b.again {
+		return b.noTarget(otherQuestion)
+	} else if len(b.roots()) == 0 {
 		return b.noTarget(question)
 	}
 	if here := b.onlyHere(); here != "" {
@@ -222,14 +224,29 @@ func (b *board) reasoning(p *place.Place, pr rules.Probe, hyps []hypothesis) (id
 	return "", text + "."
 }
 
-// patience, in seconds, is how long a report waits for an answer about an optional
-// command: incident commanders want the cause, not one more proof of it.
-const patience = 40
+// How long a report waits for an answer about an optional command, in seconds:
+// incident commanders want the cause, not one more proof of it. A case in which
+// nobody reacts has its report within reportWithin of its first command, and a
+// question that nobody can read in time is not asked.
+const (
+	patience     = 40
+	reportWithin = 52
+	tooShort     = 10
+)
+
+// patient is how long an optional command may wait now. When people answer, the
+// case takes the time that they take.
+func (b *board) patient() int {
+	if len(b.view.Observations) == 0 || b.person {
+		return patience
+	}
+	return min(patience, reportWithin-int(b.view.Now.Sub(b.view.Observations[0].Time).Seconds()))
+}
 
 // extra is one RISKY command that would confirm what is known, while people are
 // there to answer: after an expiry or without an approver there is no second.
 func (b *board) extra(hyps []hypothesis) []agent.RunShell {
-	if b.optional > 0 && !b.person {
+	if b.optional > 0 && !b.person || b.patient() < tooShort {
 		return nil
 	}
 	for _, s := range rules.Optional {
@@ -240,7 +257,7 @@ func (b *board) extra(hyps []hypothesis) []agent.RunShell {
 				continue
 			}
 			r := b.run(p, pr, hyps)
-			r.Patience = patience
+			r.Patience = b.patient()
 			return []agent.RunShell{r}
 		}
 	}

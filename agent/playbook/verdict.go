@@ -28,7 +28,7 @@ func (b *board) hypotheses() []hypothesis {
 	var out []hypothesis
 	known := b.known()
 	for _, p := range b.places {
-		opening := p.Opening()
+		opening := append(p.Opening(), b.tested(p, known)...)
 		for i := range rules.All {
 			r := &rules.All[i]
 			v, rd, used := p.Judge(r)
@@ -46,6 +46,27 @@ func (b *board) hypotheses() []hypothesis {
 		}
 		return rank(x.rule, x.p.Opening()) - rank(y.rule, y.p.Opening())
 	})
+	return out
+}
+
+// tested are rules that the next steps at a place decide and that nobody has
+// stated yet: a command that could have refuted an explanation is worth more when
+// the explanation was there before it. The first turn keeps to the opening.
+func (b *board) tested(p *place.Place, known map[string]agent.Hypothesis) []*rules.Rule {
+	if len(b.view.Observations) == 0 {
+		return nil
+	}
+	var out []*rules.Rule
+	for _, pr := range b.steps(p) {
+		list := serves[pr.Reader]
+		if len(list) == 0 || slices.ContainsFunc(list, func(name string) bool {
+			_, has := known[p.ID(rules.Named(name))]
+			return has || slices.Contains(p.Opening(), rules.Named(name))
+		}) {
+			continue
+		}
+		out = append(out, rules.Named(list[0]))
+	}
 	return out
 }
 

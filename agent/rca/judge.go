@@ -167,7 +167,11 @@ func (d *data) judgeConfidence(j *judgement) {
 	if j.verdict == Unverified {
 		j.cap("low", "nothing could be shown")
 	}
-	if !d.tested() {
+	if j.verdict == NoFault {
+		if !d.ruledOut() {
+			j.cap("medium", "no hypothesis was refuted by a command")
+		}
+	} else if !d.tested() {
 		j.cap("medium", "no confirmed hypothesis rests on a command that was run for it and could have refuted it")
 	}
 	if open := d.undecided(); len(open) > 0 {
@@ -199,6 +203,17 @@ func (d *data) tested() bool {
 				c.Proposal.Hypothesis == h.ID && slices.Contains(h.Evidence, c.Proposal.AuditID) {
 				return true
 			}
+		}
+	}
+	return false
+}
+
+// ruledOut reports whether some hypothesis was refuted by a command that completed:
+// "no fault" rests on what would have shown one.
+func (d *data) ruledOut() bool {
+	for _, h := range d.k.Hypotheses {
+		if kept, _ := d.evidence(h.Evidence); h.State == agent.Refuted && len(kept) > 0 {
+			return true
 		}
 	}
 	return false

@@ -76,6 +76,10 @@ func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 		return fmt.Sprintf("%s denied %s%s", by, cmd, why)
 	case "MODIFIED":
 		return fmt.Sprintf("%s edited %s to %s", by, cmd, d.code(x.Modified))
+	case "CANCELLED":
+		if x.Reason == "withdrawn" && x.By == "" {
+			return "nobody reacted to the optional " + cmd + ", so it was withdrawn"
+		}
 	case "EXPIRED":
 		if x.Reason == "expired" {
 			why = ""
@@ -133,12 +137,26 @@ func (d *data) gaps(j judgement) []gap {
 		}
 	}
 	for _, g := range plains(d.end.Gaps) {
-		if slices.ContainsFunc(out, func(o gap) bool { return o.cmd != "" && strings.Contains(g, o.cmd) }) {
-			continue // the brain says in its words what the journal shows
+		if !d.listed(g, out) {
+			out = append(out, gap{text: g, ids: []string{d.ended}})
 		}
-		out = append(out, gap{text: g, ids: []string{d.ended}})
 	}
 	return out
+}
+
+// listed reports whether a gap that the brain names is about a command that stands
+// in the list already, by its citation or by its text.
+func (d *data) listed(text string, have []gap) bool {
+	cited := d.ids.FindAllString(text, -1)
+	for _, g := range have {
+		if g.cmd == "" {
+			continue
+		}
+		if slices.ContainsFunc(g.ids, func(id string) bool { return slices.Contains(cited, id) }) || len(g.cmd) > 3 && strings.Contains(text, plain(g.cmd)) {
+			return true
+		}
+	}
+	return false
 }
 
 func (d *data) listGaps(b *strings.Builder, gaps []gap) {

@@ -92,8 +92,8 @@ func Build(in Input) (Report, error) {
 	d.actions(&b, j)
 	d.integrity(&b)
 	r := Report{
-		Markdown: b.String(), Title: title(j.verdict, d.end.EndedBy == "stopped"), Verdict: j.verdict, Confidence: j.confidence,
-		Summary: plain(j.summary), Causes: j.causes, Actions: plains(d.end.Actions), Unsupported: plains(j.unsupported),
+		Markdown: b.String(), Title: d.title(j.verdict), Verdict: j.verdict, Confidence: j.confidence,
+		Summary: short(plain(j.summary), d.title(j.verdict)), Causes: j.causes, Actions: plains(d.end.Actions), Unsupported: plains(j.unsupported),
 	}
 	for _, g := range gaps {
 		r.Gaps = append(r.Gaps, g.words())
@@ -120,20 +120,44 @@ func Verify(markdown string, entries []audit.Entry) []string {
 	return out
 }
 
-func title(verdict string, stopped bool) string {
-	switch {
-	case stopped && verdict == RootCause:
-		return "Stopped; a cause was found before"
-	case stopped:
+// short is a summary that does not say again what the title says.
+func short(summary, title string) string {
+	if rest := strings.TrimSpace(strings.TrimPrefix(summary, title+".")); rest != "" {
+		return rest
+	}
+	return summary
+}
+
+// title says what a case came to. Only a case that its brain concluded has found
+// a root cause: one that was ended before may have shown a fault, and nobody knows
+// whether it is the one.
+func (d *data) title(verdict string) string {
+	end := ""
+	switch d.end.EndedBy {
+	case "stopped":
+		if verdict == RootCause {
+			return "Stopped; a cause was found before"
+		}
 		return "Stopped before a cause was shown"
+	case "brain":
+		switch verdict {
+		case RootCause:
+			return "Root cause found"
+		case NoFault:
+			return "No fault found"
+		}
+		return "No root cause could be shown"
+	case "budget":
+		end = "Ended at the turn limit"
+	case "brain_error":
+		end = "Ended without a conclusion"
+	default:
+		end = "Not concluded"
 	}
-	switch verdict {
-	case RootCause:
-		return "Root cause found"
-	case NoFault:
-		return "No fault found"
+	if verdict == RootCause {
+		return end + "; a fault was shown until then"
 	}
-	return "No root cause could be shown"
+	return end + "; no root cause was shown"
 }
 
 // idForm is what a citation of any case looks like.

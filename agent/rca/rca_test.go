@@ -249,6 +249,69 @@ func conclusion(confidence, verdict, summary string, causes []agent.Cause) agent
 	return agent.Conclusion{EndedBy: "brain", Complete: agent.Complete{Confidence: confidence, Verdict: verdict, Summary: summary, Causes: causes}}
 }
 
+// TestTitles: only a case that was concluded has found a root cause.
+func TestTitles(t *testing.T) {
+	for by, want := range map[string][2]string{
+		"brain":       {"Root cause found", "No root cause could be shown"},
+		"stopped":     {"Stopped; a cause was found before", "Stopped before a cause was shown"},
+		"budget":      {"Ended at the turn limit; a fault was shown until then", "Ended at the turn limit; no root cause was shown"},
+		"brain_error": {"Ended without a conclusion; a fault was shown until then", "Ended without a conclusion; no root cause was shown"},
+		"":            {"Not concluded; a fault was shown until then", "Not concluded; no root cause was shown"},
+	} {
+		for i, verdict := range []string{RootCause, Unverified} {
+			j, id := small(t, completed("auto_approved", 7, ""))
+			j.confirm(id)
+			c := agent.Conclusion{EndedBy: by, Complete: agent.Complete{Confidence: "low", Verdict: verdict, Summary: "It ended."}}
+			if i == 0 {
+				c.Causes = []agent.Cause{{Statement: "the cause", Evidence: []string{id}}}
+			}
+			j.tell(agent.KindConcluded, c)
+			r := j.build()
+			if r.Title != want[i] || !strings.Contains(r.Markdown, "_Verdict: "+want[i]+"_") {
+				t.Errorf("%q, %s: title %q, want %q", by, verdict, r.Title, want[i])
+			}
+			if (by != "brain" && i == 0) != strings.Contains(r.Markdown, "The investigation was not concluded.") {
+				t.Errorf("%q, %s:\n%s", by, verdict, r.Markdown)
+			}
+			checkReport(t, j, r)
+		}
+	}
+}
+
+// TestOneGapForOneDenial: a denied command that the brain speaks of as well stands
+// in the list once.
+func TestOneGapForOneDenial(t *testing.T) {
+	j, id := small(t, completed("auto_approved", 7, ""))
+	j.confirm(id)
+	no := j.run(cmd{text: "tcpdump -i lo", hyp: "H1", class: safeexec.Risky, index: 5, result: safeexec.Result{Status: "denied", Action: "user_denied", DecidedBy: "U2", DenialReason: "not here"}})
+	c := conclusion("high", RootCause, "found", []agent.Cause{{Statement: "the cause", Evidence: []string{id}}})
+	c.Gaps = []string{"`tcpdump -i lo` was denied (not here, " + no + "), so what it would show is not known.", "`tcpdump -i lo` was denied too.", "Other clients were not asked."}
+	j.tell(agent.KindConcluded, c)
+	r := j.build()
+	if want := []string{"Denied by a person (not here): tcpdump -i lo", "Other clients were not asked."}; !slices.Equal(r.Gaps, want) {
+		t.Errorf("gaps %q, want %q", r.Gaps, want)
+	}
+	checkReport(t, j, r)
+}
+
+// TestNoFaultIsTested: confidence in "no fault" needs a hypothesis that a command
+// refuted, and the summary does not repeat the title.
+func TestNoFaultIsTested(t *testing.T) {
+	for _, refuted := range []bool{true, false} {
+		j, id := small(t, completed("auto_approved", 0, ""))
+		if refuted {
+			j.moves("", agent.ToolHypotheses)
+			j.state(0, agent.HypothesisEntry{Op: "update", ID: "H1", State: agent.Refuted, Evidence: []string{id}, Why: "it answers"})
+		}
+		j.tell(agent.KindConcluded, conclusion("high", NoFault, "No fault found. It answered 3 of 3 requests.", nil))
+		r := j.build()
+		if want := map[bool]string{true: "high", false: "medium"}[refuted]; r.Confidence != want || r.Summary != "It answered 3 of 3 requests." {
+			t.Errorf("refuted %v: %s, %q", refuted, r.Confidence, r.Summary)
+		}
+		checkReport(t, j, r)
+	}
+}
+
 // A command that was run for another hypothesis could not have refuted this one.
 func TestHighNeedsATest(t *testing.T) {
 	j, _ := small(t, completed("auto_approved", 0, ""))
@@ -303,25 +366,9 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// A case that a person stopped is not reported as if it had run to its end, and what
-// the journal shows as refused is not listed again in the brain's words.
-func TestTitleOfAStoppedCase(t *testing.T) {
-	for _, tt := range []struct {
-		verdict string
-		stopped bool
-		want    string
-	}{
-		{RootCause, false, "Root cause found"}, {NoFault, false, "No fault found"}, {Unverified, false, "No root cause could be shown"},
-		{RootCause, true, "Stopped; a cause was found before"}, {Unverified, true, "Stopped before a cause was shown"},
-	} {
-		if got := title(tt.verdict, tt.stopped); got != tt.want {
-			t.Errorf("title(%q, %v) = %q, want %q", tt.verdict, tt.stopped, got, tt.want)
-		}
-	}
-}
-
+// What the journal shows as refused is not listed again in the brain's words.
 func TestGapIsListedOnce(t *testing.T) {
-	d := &data{f: agent.NewFold("s"), cmds: []agent.Command{{Record: safeexec.Record{Proposal: safeexec.Proposal{Display: "tcpdump -i lo"}, Result: &safeexec.Result{Status: "denied", DecidedBy: "U1"}}}},
+	d := &data{f: agent.NewFold("s"), ids: idForm, cmds: []agent.Command{{Record: safeexec.Record{Proposal: safeexec.Proposal{Display: "tcpdump -i lo"}, Result: &safeexec.Result{Status: "denied", DecidedBy: "U1"}}}},
 		end: agent.Conclusion{Complete: agent.Complete{Gaps: []string{"`tcpdump -i lo` was denied, so what it would show is not known.", "The zone above was not asked."}}}}
 	var got []string
 	for _, g := range d.gaps(judgement{}) {

@@ -11,7 +11,7 @@ import (
 
 func (d *data) header(b *strings.Builder, j judgement) {
 	fmt.Fprintf(b, "# Root Cause Analysis: %s\n\n", d.in.SessionID)
-	fmt.Fprintf(b, "_Generated: %s_  \n_Confidence: %s_  \n_Verdict: %s_\n\n", stamp(d.last), j.confidence, title(j.verdict, d.end.EndedBy == "stopped"))
+	fmt.Fprintf(b, "_Generated: %s_  \n_Confidence: %s_  \n_Verdict: %s_\n\n", stamp(d.last), j.confidence, d.title(j.verdict))
 	if v := d.in.Verified; v.SessionID != "" && !v.OK {
 		fmt.Fprintf(b, "> **The journals of this case do not verify: %s.** Nothing below can be relied on.\n\n", d.prose(v.Why))
 	}
@@ -74,6 +74,9 @@ func (d *data) model(b *strings.Builder) {
 
 func (d *data) rootCause(b *strings.Builder, j judgement) {
 	b.WriteString("## Root Cause\n\n")
+	if j.verdict == RootCause && d.end.EndedBy != "brain" {
+		fmt.Fprintf(b, "The investigation was not concluded. What had been shown by then:%s\n\n", cite(d.ended))
+	}
 	switch j.verdict {
 	case RootCause:
 		for i, c := range j.causes {

@@ -275,7 +275,7 @@ var All = []Rule{
 			{"silent ping-ok", "{host} answers ping, but connection attempts to port {port} get no answer: a filter drops them on the way or on the host", "medium", []string{"Check the filters between here and {host} for port {port} and allow it (undo: remove the rule). " + verifyIt}},
 			{"stalled big-lost", "Small packets reach {host}, full-sized ones do not and nobody says so: a path MTU black hole", "high", []string{"Allow ICMP fragmentation-needed on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt}},
 		},
-		Refute: []string{"connected !big-lost", "refused", "host-only ping-ok", "host-only ttl-exceeded", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
+		Refute: []string{"connected !big-lost", "refused", "no-udp-socket", "host-only ping-ok", "host-only ttl-exceeded", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
 	},
 	{
 		Name: "overload", Says: "{t} is overloaded: its accept queue is full",
@@ -301,7 +301,7 @@ var All = []Rule{
 			{"no-answer", hangs, "high", []string{unhang}},
 			{"stalled", "{t} begins an answer and does not finish it within {limit}", "medium", []string{"Look at what the program on {t} waits for in the middle of an answer. " + verifyIt}},
 		},
-		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled", "udp-idle", "speaks"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled", "udp-idle", "no-udp-socket", "speaks"},
 	},
 	{
 		Name: "path", Says: "{host} cannot be reached: no route, host down, or loss on the way",
