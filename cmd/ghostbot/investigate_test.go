@@ -66,7 +66,7 @@ var sequence = regexp.MustCompile("\x1b\\[[0-9;?]*[A-Za-z]|\r")
 func openConsole(t *testing.T, state string, args ...string) *console {
 	t.Helper()
 	cmd := exec.Command("ghostbot", append([]string{"investigate", "--state-dir", state}, args...)...)
-	cmd.Env = append(keyless(), "TERM=xterm", "GHOST_LEASE=2s")
+	cmd.Env = append(keyless(), "TERM=xterm")
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 90})
 	if err != nil {
 		t.Fatal(err)
