@@ -19,6 +19,7 @@ type finder struct {
 	targets  []Endpoint
 	resolver *Endpoint
 	portOnly bool
+	tls      bool // which endpoint is about TLS is known from the words beside it
 }
 
 // found is an endpoint with its place in the text.
@@ -28,6 +29,7 @@ type found struct {
 	resolver bool // the text says that it is a DNS server
 	name     bool // the text says that it is a name to resolve
 	udp      bool // the text says that it is spoken to by UDP
+	tls      bool // the words beside it speak of TLS
 	spoken   bool // the text names a protocol that is not the web's
 	weak     bool // two words with a dot between them: a name only if nothing better is there
 }
@@ -99,7 +101,7 @@ var (
 	hostEqPort   = pattern.New(`(?i)\b(?:host|hostname|addr|address|server)\s*[=:]\s*['"]?([^'",\s()=]+)['"]?,?\s*['"]?port['"]?\s*[=:]\s*['"]?(\d{1,5})\b`)
 	hostThenPort = pattern.New(`(?i)(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)(?:["')]|\s*\([0-9a-f.:]+\))?,?\s+(?:on |at )?(?:tcp |udp |tcp/|udp/)?port(?: is)?[ :=]*(\d{1,5})\b`)
 	portNext     = pattern.New(`(?i)^,? (on |at )?(tcp |udp )?port\b`)
-	hostBlank    = pattern.New(`(?i)\b(\d{1,3}(?:\.\d{1,3}){3}|localhost|::1)[ /](\d{4,5})(?:$|[\s,;.)"'!?])`)
+	hostBlank    = pattern.New(`(?i)(?:^|[\s("'=])(\d{1,3}(?:\.\d{1,3}){3}|localhost|::1)[ /](\d{4,5})(?:$|[\s,;.)"'!?])`)
 	hostTuple    = pattern.New(`\(['"]([0-9a-f.:]+|localhost)['"], ?(\d{1,5})(?:, \d+, \d+)?\)`)
 	portThenHost = pattern.New(`(?i)\bport[ :=]*(\d{1,5}) (?:on|at|of) (?:host |server |machine )?(\[[0-9a-f:.%a-z]+\]|[a-z0-9_][a-z0-9_.:%-]*)`)
 	digServer    = pattern.New(`(?i)@(\[?[0-9a-f:.]*[0-9a-f]\]?)(?:(?:[ :#]|[ ]+-p[ ]+)(\d{1,5})\b)?`)
@@ -152,13 +154,19 @@ func (f *finder) lookups() {
 	})
 	f.each(digServer, func(m []int) {
 		e, ok := ParseEndpoint(strings.Trim(f.group(m, 1), "[]"))
-		if _, is := e.Addr(); !ok || !is {
+		if e.Loopback() {
+			ok = true
+		} else if _, is := e.Addr(); !ok || !is {
 			return
 		}
-		if m[4] >= 0 {
-			e.Port = atoi(f.group(m, 2))
+		if f.wordBefore(m[0]) || !ok {
+			return
 		}
-		f.add(m[0], m[1], e, e.Valid()).resolver = true
+		end := m[3]
+		if m[4] >= 0 && e.Port == 0 {
+			e.Port, end = atoi(f.group(m, 2)), m[1]
+		}
+		f.add(m[0], end, e, e.Valid()).resolver = true
 	})
 	f.each(lookupWord, func(m []int) {
 		s := f.group(m, 1)
@@ -237,7 +245,7 @@ func (f *finder) addresses() {
 }
 
 // asking stands before the address of the one who asks.
-var asking = pattern.New(`(?i)\b(from|clients?( (at|on|in|with))?|source|src|between)[ =:]+$`)
+var asking = pattern.New(`(?i)\b(from|clients?( (at|on|in|with))?|source|src|between|laptop|notebook|workstation|phone|pc)[ =:(]+$`)
 
 // withPath adds an endpoint with the path that follows it, as of a URL whose
 // scheme was left out.
@@ -356,6 +364,9 @@ var (
 	udpWord    = pattern.New(`(?i)\budp\b`)
 	otherWord  = pattern.New(`(?i)\b(?:ssh|sftp|postgres(?:ql)?|psql|mysql|mariadb|redis|mongo(?:db)?|kafka|amqp|rabbitmq|smtp|imap|ldap|memcached?|mqtt|ftp|cassandra|mssql|zookeeper)\b([-_ ]?(?:exporter|proxy|api|ui|gateway|admin|rest|http))?`)
 	webWord    = pattern.New(`(?i)https?\b|\bget /|\bweb\b|\bpage\b|\burl\b`)
+	httpsWord  = pattern.New(`(?i)\bhttps\b[^:/]*$`)
+	httpsAfter = pattern.New(`(?i)^[\s(,/]{1,4}(over |with |via )?https\b`)
+	between    = pattern.New(`(?i)[,;.!?\n]|\b(?:and|und|but|aber|while|plus)\b`)
 	protoAfter = pattern.New(`(?i)^[\s(,/]{0,3}udp\b`)
 )
 
@@ -372,8 +383,26 @@ func (f *finder) protocols() {
 		if m == nil {
 			m = otherWord.FindStringSubmatch(head(f.text[x.end:], 14))
 		}
+		to := len(f.text)
+		if i+1 < len(f.found) {
+			to = max(f.found[i+1].at, x.end)
+		}
+		x.tls = httpsWord.MatchString(tail(before, 16)) || httpsAfter.MatchString(f.text[x.end:to]) ||
+			len(f.found) > 1 && slices.Contains(kinds(clause(f.text[from:x.at], f.text[x.end:to]), nil), Certificate)
 		x.spoken = m != nil && m[1] == "" && !webWord.MatchString(f.text)
 	}
+}
+
+// clause is what is said of an endpoint: up to the commas and conjunctions around
+// it.
+func clause(before, after string) string {
+	if m := between.FindAllStringSubmatchIndex(before, -1); m != nil {
+		before = before[m[len(m)-1][1]:]
+	}
+	if m := between.FindStringSubmatchIndex(after); m != nil {
+		after = after[:m[0]]
+	}
+	return before + " " + after
 }
 
 // dropWeak takes out what is only perhaps a name when something certain is there.
@@ -448,12 +477,15 @@ func (f *finder) pickTargets() {
 		if x.name && e.Scheme == "" && e.Port == 0 {
 			e.Scheme, e.Path = "tcp", "" // only the name is in question
 		}
+		f.tls = f.tls || x.tls
 		switch {
 		case e.Scheme != "" || e.Port == 0:
 		case x.udp:
 			e.Scheme, e.Path = "udp", ""
 		case x.spoken:
 			e.Scheme, e.Path = "tcp", ""
+		case x.tls && !notHTTP[e.Port] && e.Port != 80:
+			e.Scheme, e.Guessed = "https", true
 		}
 		repeat := f.resolver != nil && e.Same(*f.resolver)
 		for i, t := range f.targets {

@@ -28,7 +28,7 @@ var (
 	protoPort = pattern.New(`(?i)\b(tcp|udp)(?:[/:-]| +)(\d{2,5})($|[^\d.:\w]|[.:](?:\s|$))`)
 	// apart are a host and a port with something between them that is neither a
 	// colon nor the word port.
-	apart    = pattern.New(`(?i)(^|[\s"'(\[])(\d{1,3}(?:\.\d{1,3}){3}|localhost)(?: ?: | ?, ?| ?\()(\d{4,5})($|[\s,;.)"'!?])`)
+	apart    = pattern.New(`(?i)(^|[\s"'(\[])(\d{1,3}(?:\.\d{1,3}){3}|localhost)(?: ?: | ?, ?| ?\(|,? (?:on|auf) )(\d{4,5})($|[\s,;.)"'!?])`)
 	listed   = pattern.New(`(?i)(\[[0-9a-f:.]+\]|[a-z0-9_.-]+):(\d{2,5})(\s*,\s*:?|\s+(?:and|und|or|oder|nor)\s+:?|\s*[&+]\s*:?|/)(\d{4,5})($|[^\d:./a-z])`)
 	ports    = pattern.New(`(?i)\bports? ?[:=]? ?(\d{2,5}(?: ?(?:,|and|und|or|oder|&|\+|/) ?(?:(?:and|und|or) )?(?:port )?:?\d{2,5})+)\b`)
 	digits   = pattern.New(`\d{2,5}`)

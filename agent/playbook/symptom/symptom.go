@@ -87,7 +87,7 @@ func Parse(text string) Symptom {
 		s.Kinds = append([]Kind{Name}, s.Kinds...)
 	}
 	for i := range s.Targets {
-		s.Targets[i] = s.Targets[i].guess(s.Is(Certificate))
+		s.Targets[i] = s.Targets[i].guess(s.Is(Certificate) && !f.tls)
 	}
 	s.Targets = withPaths(s.Targets, text)
 	return s

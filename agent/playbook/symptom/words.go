@@ -21,12 +21,12 @@ var words = []struct {
 }{
 	{Certificate, phrases(`x509:,certificate,<cert>,<certs>,zertifikat,certificat,certificado,cert_,sslcertverification,pkix path,sslhandshake,
 		self-signed,self signed,not trusted,not yet trusted,untrusted,hostname mismatch,hostname doesn't match,hostname does not match,err_tls_cert,err_cert,
-		verify the first,notafter,curl: (60),not secure,privacy error,not private,padlock,<tls>,<ssl>,ssl_error,browser warn,security warning`), pattern.New(`https\b.*\bexpired|expired.*\bhttps\b`)},
+		verify the first,server identity,verify the identity,identity of the,cannot be authenticated,notafter,curl: (60),not secure,privacy error,not private,padlock,<tls>,<ssl>,ssl_error,browser warn,security warning`), pattern.New(`https\b.*\bexpired|expired.*\bhttps\b`)},
 	{Name, phrases(`no such host,nxdomain,servfail,server misbehaving,name or service not known,temporary failure in name,not resolve,n't resolve,no resolve,
 		never resolve,fails to resolve,failing to resolve,unable to resolve,stopped resolving,could not resolve,cannot resolve,not be resolved,unresolv,resolution fail,
 		resolution error,resolution problem,resolution issue,name resolution,resolves to nothing,resolve to nothing,resolving fails,<dns>,<resolver>,<resolvers>,nameserver,name server,unknownhost,enotfound,
 		eai_again,eai_noname,getaddrinfo,gaierror,nameresolutionerror,nodename nor servname,host not found,unknown host,namensauflösung,löst nicht auf,
-		server can't find,curl: (6),not known,dns_probe,can't be looked up,look up the name,<nslookup>,no address for,look up,looked up,<lookup,<queries for,<query for,<dig>`), pattern.New(`resolv\w+ (fails|failed|errors?|problems?|times? out|timeouts?)`)},
+		server can't find,curl: (6),not known,dns_probe,can't be looked up,look up the name,not resolving,n't resolving,<nslookup>,no address for,look up,looked up,<lookup,<queries for,<query for,<dig>`), pattern.New(`resolv\w+ (fails|failed|errors?|problems?|times? out|timeouts?)`)},
 	{Redirect, phrases(`too many redirect,too_many_redirect,redirect loop,redirects in a loop,redirect cycle,redirected you too many,redirecting in a way,keeps redirecting,endless redirect,endless loop,redirect error,maximum redirects,
 		max redirects,maximum number of redirects,(47),weiterleitung,umleitung`), nil},
 	{Error, phrases(`bad gateway,service unavailable,gateway time-out,gateway timeout,internal error,internal server error,no healthy upstream,upstream connect,
@@ -58,6 +58,15 @@ var words = []struct {
 	{Error, phrases(`<error,<fail,<broken>,<breaks>,<fault,<outage,fehler,erreur,kaputt`), nil},
 }
 
+// spelled corrects what people in a hurry leave out or turn around most often.
+var spelled = strings.NewReplacer(
+	"cant ", "can't ", "canot ", "cannot ", "can not ", "cannot ", "couldnt ", "couldn't ", "wont ", "won't ", "doesnt ", "doesn't ", "dosnt ", "doesn't ", "dont ", "don't ",
+	"didnt ", "didn't ", "isnt ", "isn't ", "arent ", "aren't ", "conect", "connect", "connnect", "connect", "timout", "timeout", "time outs", "timeouts", "timeing", "timing",
+	"gatway", "gateway", "gatewy", "gateway", "certifcate", "certificate", "certficate", "certificate", "cerificate", "certificate", "certifikat", "certificate",
+	"refusd", "refused", "rejectd", "rejected", "resove", "resolve", "reslove", "resolve", "resolv ", "resolve ", "servfal", "servfail", "sevfail", "servfail",
+	"nxdomian", "nxdomain", "overloded", "overloaded", "unavailble", "unavailable", "unavalable", "unavailable", "respnse", "response", "anwser", "answer", "expird", "expired",
+	"hangin ", "hanging ", "recieve", "receive", "foreva", "forever", "fo ever", "forever", "latancy", "latency", "slwo", "slow")
+
 // phrases divides a list at its commas.
 func phrases(list string) []string {
 	var out []string
@@ -69,7 +78,7 @@ func phrases(list string) []string {
 
 // kinds returns the kinds whose words the text has, strongest first.
 func kinds(text string, codes []int) []Kind {
-	low := strings.Join(strings.Fields(strings.ReplaceAll(strings.ToLower(text), "’", "'")), " ")
+	low := spelled.Replace(" " + strings.Join(strings.Fields(strings.ToLower(text)), " ") + " ")
 	var out []Kind
 	has := map[Kind]bool{}
 	for _, w := range words {
