@@ -256,7 +256,7 @@ func TestNoLocalPort(t *testing.T) {
 
 // TestPatience: what is optional never makes an unattended case take a minute.
 func TestPatience(t *testing.T) {
-	for age, want := range map[time.Duration]int{0: 40, 10 * time.Second: 40, 20 * time.Second: 32, 45 * time.Second: 0} {
+	for age, want := range map[time.Duration]int{0: 40, 10 * time.Second: 40, 20 * time.Second: 28, 45 * time.Second: 0} {
 		in := replay(t, gatewayText, gateway...)
 		in.decide = func(agent.RunShell) (bool, string) { return true, "no approver" }
 		in.step()

@@ -105,6 +105,8 @@ type finding struct {
 	cause   agent.Cause
 	actions []string
 	sure    string
+	server  string // the DNS server that is at fault, with how it fails
+	name    string // the name that it was asked for
 }
 
 // findings are the root causes, best first: those of the places that people
@@ -130,14 +132,19 @@ func (b *board) findings() (out []finding, sure string) {
 }
 
 // merged makes one finding of those that say the same: two paths of one server
-// that is down are one fault.
+// that is down are one fault, and so are two names at a DNS server that fails.
 func merged(list []finding) []finding {
 	var out []finding
 	for _, f := range list {
-		i := slices.IndexFunc(out, func(have finding) bool { return have.cause.Statement == f.cause.Statement })
+		i := slices.IndexFunc(out, func(have finding) bool {
+			return have.cause.Statement == f.cause.Statement || f.server != "" && have.server == f.server
+		})
 		if i < 0 {
 			out = append(out, f)
 			continue
+		}
+		if out[i].cause.Statement != f.cause.Statement {
+			out[i].cause.Statement = strings.TrimSuffix(out[i].cause.Statement, ".") + "; likewise for " + f.name + "."
 		}
 		out[i].cause.Evidence = unique(append(slices.Clone(out[i].cause.Evidence), f.cause.Evidence...))
 	}
@@ -151,7 +158,10 @@ func (b *board) ends(p *place.Place, covered map[*place.Place]bool) []finding {
 	var out []finding
 	for _, c := range b.byInterest(p) {
 		if !strings.Contains(c.Reading.When, "behind-failed") {
-			f := finding{agent.Cause{Statement: p.Text(c.Reading.Cause) + ".", Evidence: p.IDs(c.Facts)}, nil, c.Reading.Sure}
+			f := finding{agent.Cause{Statement: p.Text(c.Reading.Cause) + ".", Evidence: p.IDs(c.Facts)}, nil, c.Reading.Sure, "", ""}
+			if c.Rule.Name == "dns-server" && p.Server != nil && p.Parent == nil {
+				f.server, f.name = p.Server.String()+" "+c.Reading.When, p.End.Host
+			}
 			for _, a := range c.Reading.Do {
 				f.actions = append(f.actions, p.Text(a))
 			}

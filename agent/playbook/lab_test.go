@@ -85,7 +85,9 @@ func execute(m agent.RunShell) safeexec.Result {
 	var out, errs bytes.Buffer
 	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
 	cmd.Env, cmd.Stdout, cmd.Stderr = clean(), &out, &errs
+	start := time.Now()
 	err := cmd.Run()
+	took := time.Since(start).Seconds()
 	code := 0
 	var ee *exec.ExitError
 	switch {
@@ -94,7 +96,7 @@ func execute(m agent.RunShell) safeexec.Result {
 	case err != nil:
 		code = 127
 	}
-	return safeexec.Result{Status: "completed", Classification: safeexec.Safe, Action: "auto_approved", Command: m.Command, Output: out.String(), Stderr: errs.String(), ExitCode: &code}
+	return safeexec.Result{Status: "completed", Classification: safeexec.Safe, Action: "auto_approved", Command: m.Command, Output: out.String(), Stderr: errs.String(), ExitCode: &code, Duration: took}
 }
 
 // gate classifies as a deployment without settings does.

@@ -514,6 +514,16 @@ var night = []struct {
 		}
 		return pc.LocalAddr().String(), ""
 	}, want{"root_cause", []string{"The program behind UDP ADDR does not read what arrives"}, "UNCONN", "medium"}},
+	{"two names at one DNS server that is silent", "a.shop.test and b.shop.test do not resolve at dns ADDR", func(t *testing.T) (string, string) { return serveDNS(t, noReply), "" },
+		want{"root_cause", []string{"The DNS server on ADDR has a socket but does not answer queries for a.shop.test: it hangs, or its answers are dropped; likewise for b.shop.test."}, "timed out", "high"}},
+	{"everything is slow, the gateway and what is behind it", "ADDR gives 504", func(t *testing.T) (string, string) {
+		up := handle(t, l4(t), func(w http.ResponseWriter, r *http.Request) { time.Sleep(9 * time.Second); ok(w, r) })
+		return handle(t, l4(t), func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(8 * time.Second)
+			w.WriteHeader(504)
+			_, _ = io.WriteString(w, `{"upstream":"`+up+`"}`) // the client may be gone
+		}), up
+	}, want{"root_cause", []string{"UP is reached quickly, but its program needs"}, "504", ""}},
 	{"asked over TCP, served over UDP", "ADDR is down", func(t *testing.T) (string, string) { return serveDNS(t, rcodeOK), "" },
 		want{"root_cause", []string{"Nothing listens on TCP ADDR, only a UDP socket is open on that port"}, "", "high"}},
 }

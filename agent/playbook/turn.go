@@ -230,17 +230,17 @@ func (b *board) reasoning(p *place.Place, pr rules.Probe, hyps []hypothesis) (id
 // question that nobody can read in time is not asked.
 const (
 	patience     = 40
-	reportWithin = 52
+	reportWithin = 48
 	tooShort     = 10
 )
 
 // patient is how long an optional command may wait now. When people answer, the
 // case takes the time that they take.
 func (b *board) patient() int {
-	if len(b.view.Observations) == 0 || b.person {
+	if b.person {
 		return patience
 	}
-	return min(patience, reportWithin-int(b.view.Now.Sub(b.view.Observations[0].Time).Seconds()))
+	return min(patience, reportWithin-int(b.elapsed().Seconds()))
 }
 
 // extra is one RISKY command that would confirm what is known, while people are
