@@ -152,6 +152,7 @@ func (w *window) fill(n int) bool {
 		}
 		return false
 	}
+	w.err = b.err // now: a block that is released is filled again
 	left := len(w.data)
 	if room := w.src.room; left <= room {
 		start := room - left
@@ -174,9 +175,6 @@ func (w *window) fill(n int) bool {
 			w.cur = nil
 		}
 		b.release()
-	}
-	if b.err != nil {
-		w.err = b.err
 	}
 	return true
 }
