@@ -35,7 +35,8 @@ type holder struct {
 	deaf  atomic.Bool             // nothing more is taken from the inbox
 	blind bool                    // people could not be shown the end
 
-	similar []string // open cases about the same that do not know of this one yet
+	unnamed bool     // nobody has looked for open cases about the same yet
+	similar []string // those that do not know of this one yet
 }
 
 func (h *holder) fence() uint64 { return h.lease.Load().Fence }
@@ -110,8 +111,13 @@ func (h *holder) carry(ctx context.Context) error {
 	run, stop := context.WithCancelCause(live)
 	defer stop(nil)
 	h.lost, h.stop = lost, stop
+	wg.Go(func() { v.Run(live) }) // first: people see the case while the others are looked through
+	if h.unnamed {
+		if err := h.nameSimilar(live); err != nil {
+			return err
+		}
+	}
 	wg.Go(func() { h.keep(live) })
-	wg.Go(func() { v.Run(live) })
 	if err := h.vet(run, resume, copied); err != nil && !errors.Is(err, agent.ErrStopped) {
 		return err
 	}
@@ -139,15 +145,11 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	}
 	if opened {
 		_, _, err = j.Append(ctx, show.KindOfTakeover, show.Takeover{Owner: h.d.o.Owner, Why: "Another process continues this case."})
-		if err == nil && len(entries) == 1 {
-			err = h.nameSimilar(ctx) // the first process came no further than its first entry
-		}
+		h.unnamed = len(entries) == 1 // the first process came no further than its first entry
 		return true, err
 	}
 	_, _, err = j.Append(ctx, "opened", h.opened())
-	if err == nil {
-		err = h.nameSimilar(ctx)
-	}
+	h.unnamed = true
 	return false, err
 }
 
