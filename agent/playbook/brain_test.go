@@ -254,6 +254,22 @@ func TestNoLocalPort(t *testing.T) {
 	}
 }
 
+// TestEvidenceOfTheEnd: a hypothesis that was confirmed early ends with the reading
+// and the evidence that the report has.
+func TestEvidenceOfTheEnd(t *testing.T) {
+	in := replay(t, "192.0.2.99:80 times out", []string{"ip route get", "ip/get_link_down_neighbour"}, []string{"curl", "curl/no_host"}, []string{"nc ", "nc/openbsd_no_host"}, []string{"ping", "ping/link_down_neighbour"},
+		[]string{"neigh", "ip/neigh_failed"}, []string{"traceroute", "traceroute/prohibited"})
+	end := in.finish()
+	if len(end.Causes) != 1 {
+		t.Fatal(in)
+	}
+	for _, h := range in.view.Case.Hypotheses {
+		if h.ID == "H1-path" && (h.Why != end.Causes[0].Statement || !slices.Equal(h.Evidence, end.Causes[0].Evidence)) {
+			t.Errorf("%s rests on %v: %s\nthe cause on %v: %s", h.ID, h.Evidence, h.Why, end.Causes[0].Evidence, end.Causes[0].Statement)
+		}
+	}
+}
+
 // TestPatience: what is optional never makes an unattended case take a minute.
 func TestPatience(t *testing.T) {
 	for age, want := range map[time.Duration]int{0: 40, 10 * time.Second: 40, 20 * time.Second: 28, 45 * time.Second: 0} {

@@ -66,6 +66,10 @@ func (b *board) manage(hyps []hypothesis, end bool) *agent.ManageHypotheses {
 			m.Add = append(m.Add, agent.Hypothesis{ID: h.id, Description: h.says + ".", State: agent.Active})
 		}
 		u := b.update(h, end)
+		if end && is && u.State == agent.Confirmed && have.State == u.State && have.Why != u.Why {
+			m.Update = append(m.Update, u) // later commands said it better than the one that confirmed it
+			continue
+		}
 		if u.State != agent.Active && (!is || have.State != u.State) && !(is && u.State == agent.Unverifiable && !have.Open()) {
 			m.Update = append(m.Update, u)
 		}
