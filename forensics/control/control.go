@@ -44,6 +44,9 @@ type Pair struct {
 	First      int64
 	Last       int64
 	LastReply  int64
+	ReplyTTL   uint8
+	Split      uint64   // requests that were sent in fragments
+	SplitDone  uint64   // of these, answered
 	Evidence   []uint32 // requests without a reply, complete after Finish
 	Unmatched  uint64
 }
@@ -98,6 +101,7 @@ type asked struct {
 	time  int64
 	frame uint32
 	big   bool
+	split bool
 }
 
 type errorKey struct {
@@ -183,7 +187,7 @@ func (e *Echoes) add(v *frame.View, request bool, delta uint32, no uint32, now i
 	k.ck = uint16(ck)
 	p := e.pair(k.pair)
 	if request {
-		e.request(p, k, asked{now, no, v.Whole || v.IPLen > 1280 || v.L4Len > 1280}, now)
+		e.request(p, k, asked{now, no, v.Whole || v.IPLen > 1280 || v.L4Len > 1280, v.Whole}, now)
 		return
 	}
 	e.Replies++
@@ -200,7 +204,10 @@ func (e *Echoes) add(v *frame.View, request bool, delta uint32, no uint32, now i
 	}
 	p.Matched++
 	p.RTT.Add(rtt)
-	p.LastReply = now
+	p.LastReply, p.ReplyTTL = now, v.TTL
+	if q.split {
+		p.SplitDone++
+	}
 	if q.big {
 		p.BigMatched++
 	}
@@ -215,6 +222,9 @@ func (e *Echoes) request(p *Pair, k echoKey, a asked, now int64) {
 	}
 	if a.big {
 		p.BigSent++
+	}
+	if a.split {
+		p.Split++
 	}
 	if old, ok := e.open[k]; ok { // the repeated request takes its place
 		p.lost(old.frame)

@@ -422,6 +422,18 @@ func (l *Log) Finish() {
 	slices.SortFunc(l.Open, func(a, b Query) int { return int(a.Frame) - int(b.Frame) })
 }
 
+// AnsweredLater reports whether the question of an unanswered query was answered
+// when it was asked again.
+func (l *Log) AnsweredLater(q *Query) bool {
+	for i := range l.ring {
+		r := &l.ring[i]
+		if r.Answered && r.Time > q.Time && r.Time-q.Time < 60e9 && r.Name == q.Name && r.Type == q.Type && r.Client() == q.Client() {
+			return true
+		}
+	}
+	return false
+}
+
 // Top returns the names with the largest figure, at most n.
 func (l *Log) Top(n int, figure func(*Name) uint64) []Name {
 	var out []Name

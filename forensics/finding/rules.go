@@ -1,8 +1,253 @@
 package finding
 
-import "ghostbot/forensics/facts"
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"time"
 
-// All applies every rule to the facts and orders what they say.
+	"ghostbot/forensics/facts"
+	"ghostbot/forensics/flow"
+	"ghostbot/forensics/semantic/text"
+	"ghostbot/forensics/tcp"
+)
+
+// All applies every rule to the facts and orders what they say. A rule that explains
+// a connection keeps later rules from explaining it again: the order of the rules is
+// the order of causes, from the link upwards.
 func All(f *facts.Facts) []Finding {
-	return nil
+	c := survey(f)
+	for _, rule := range []func(*inquiry){
+		(*inquiry).copies, (*inquiry).duplicateAddress, (*inquiry).loops, (*inquiry).neighbours, (*inquiry).unreachable, (*inquiry).mtu, (*inquiry).fragments, (*inquiry).redirects,
+		(*inquiry).flood, (*inquiry).backlog, (*inquiry).asymmetric, (*inquiry).refused, (*inquiry).silent,
+		(*inquiry).resets, (*inquiry).deadPeers, (*inquiry).windows, (*inquiry).outage, (*inquiry).spikes, (*inquiry).loss, (*inquiry).order, (*inquiry).delay,
+		(*inquiry).names, (*inquiry).handshakes, (*inquiry).statuses, (*inquiry).waits, (*inquiry).ports,
+	} {
+		rule(c)
+	}
+	return c.verdict()
+}
+
+// inquiry is the state of the rules.
+type inquiry struct {
+	f         *facts.Facts
+	conns     []*conn
+	services  map[end]*service
+	hops      map[flow.Addr]uint8 // TTL with which a host's own packets arrive
+	out       []Finding
+	copying   bool // the capture has packets twice
+	conflict  map[flow.Addr]bool
+	icmpAbout map[flow.Addr]bool // destinations that ICMP errors explain
+	badNames  bool
+}
+
+// end is a service: address and port.
+type end struct {
+	a flow.Addr
+	p uint16
+}
+
+// conn is a connection with its details.
+type conn struct {
+	k         *flow.Key
+	s         *tcp.Stream
+	d         *tcp.Detail
+	client    int // which end; a guess when the beginning is missing
+	sure      bool
+	explained string
+}
+
+func (c *conn) side(i int) *tcp.Side { return &c.d.Side[i] }
+func (c *conn) half(i int) *tcp.Half { return &c.s.Half[i] }
+func (c *conn) server() int          { return c.client ^ 1 }
+func (c *conn) addr(i int) flow.Addr { a, _ := c.k.End(i); return a }
+func (c *conn) flow() string {
+	return text.End(c.k, c.client) + " -> " + text.End(c.k, c.server())
+}
+
+// rtt is the smallest round trip that was seen, ns.
+func (c *conn) rtt() int64 {
+	best := c.s.InitialRTT
+	for i := range c.d.RTT {
+		if r := &c.d.RTT[i]; r.N > 0 && r.Max > best && r.Min > 0 && best == 0 {
+			best = r.Min
+		}
+	}
+	return best
+}
+
+// atClient reports that the capture point is nearer to the client: what it sends is
+// acknowledged late, what it gets at once.
+func (c *conn) near(i int) bool {
+	a, b := &c.d.RTT[i], &c.d.RTT[i^1]
+	if a.N > 0 && b.N > 0 {
+		return a.Min > b.Min
+	}
+	return c.s.HalfRTT > c.s.InitialRTT/2 == (i == c.client)
+}
+
+// service is what happened at one address and port.
+type service struct {
+	end      end
+	conns    []*conn
+	opened   int
+	refused  int
+	silent   int
+	resyn    int // opened, but only after the SYN was sent again
+	unserved int // opened, asked, acknowledged, never answered
+	served   int
+	half     int // SYN-ACK sent, never acknowledged
+	attempts int
+	sources  map[flow.Addr]bool
+}
+
+const maxConns = 200_000
+
+func survey(f *facts.Facts) *inquiry {
+	c := &inquiry{f: f, services: map[end]*service{}, hops: map[flow.Addr]uint8{}, conflict: map[flow.Addr]bool{}, icmpAbout: map[flow.Addr]bool{}}
+	f.TCP.Table.All(func(_ uint32, k *flow.Key, s *tcp.Stream) bool {
+		x := &conn{k: k, s: s, d: f.TCP.Detail(s), client: int(s.Client), sure: s.Client >= 0}
+		if s.Client < 0 {
+			x.client = guess(k)
+		}
+		c.count(x)
+		if x.d != nil && len(c.conns) < maxConns {
+			c.conns = append(c.conns, x)
+		}
+		return true
+	})
+	for _, e := range c.f.Control.V4.Pairs {
+		if e.ReplyTTL > 0 {
+			c.hops[e.Dst] = e.ReplyTTL
+		}
+	}
+	for _, x := range c.conns {
+		for i := range 2 {
+			if h := x.half(i); h.Packets > uint32(h.RSTs) && h.SYNs+h.Data > 0 || h.ACKed && h.RSTs == 0 {
+				c.hops[x.addr(i)] = h.TTL
+			}
+		}
+	}
+	return c
+}
+
+// guess takes the end with the smaller port for the server.
+func guess(k *flow.Key) int {
+	if k.PortA() < k.PortB() {
+		return 1
+	}
+	return 0
+}
+
+func (c *inquiry) count(x *conn) {
+	a, p := x.k.End(x.server())
+	v := c.services[end{a, p}]
+	if v == nil {
+		if len(c.services) >= maxConns {
+			return
+		}
+		v = &service{end: end{a, p}, sources: map[flow.Addr]bool{}}
+		c.services[v.end] = v
+	}
+	cl, sv := x.half(x.client), x.half(x.server())
+	if x.d != nil && len(v.conns) < 10_000 {
+		v.conns = append(v.conns, x)
+	}
+	if cl.SYNs > 0 || sv.SYNs > 0 {
+		v.attempts++
+		if len(v.sources) < 10_000 {
+			v.sources[x.addr(x.client)] = true
+		}
+	}
+	switch {
+	case x.s.Done || sv.Data > 0:
+		v.opened++
+		if cl.SYNs > 1 {
+			v.resyn++
+		}
+		if sv.Bytes > 0 {
+			v.served++
+		} else if x.d != nil && x.d.Turns.Waiting {
+			v.unserved++
+		}
+	case cl.SYNs > 0 && sv.RSTs > 0 && !x.s.SYNACK:
+		v.refused++
+	case cl.SYNs > 0 && sv.Packets == 0:
+		v.silent++
+	case x.s.SYNACK:
+		v.half++
+	}
+}
+
+// add takes a finding.
+func (c *inquiry) add(f Finding) {
+	if f.Frames == nil {
+		f.Frames = []uint32{}
+	}
+	f.Frames = slices.DeleteFunc(f.Frames, func(n uint32) bool { return n == 0 })
+	slices.Sort(f.Frames)
+	f.Frames = slices.Compact(f.Frames)
+	f.Frames = f.Frames[:min(len(f.Frames), 10)]
+	if f.Frames == nil {
+		f.Frames = []uint32{}
+	}
+	c.out = append(c.out, f)
+}
+
+// has reports whether a code was found with at least a severity.
+func (c *inquiry) has(code string) bool {
+	return slices.ContainsFunc(c.out, func(f Finding) bool { return f.Code == code })
+}
+
+// maxPerCode keeps one kind of trouble from burying the others.
+const maxPerCode = 3
+
+// verdict orders the findings and says when there is nothing to worry about.
+func (c *inquiry) verdict() []Finding {
+	slices.SortStableFunc(c.out, func(a, b Finding) int {
+		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.Confidence, a.Confidence))
+	})
+	seen := map[string]int{}
+	out := c.out[:0]
+	for _, f := range c.out {
+		if seen[f.Code]++; seen[f.Code] <= maxPerCode {
+			out = append(out, f)
+		}
+	}
+	if len(out) == 0 || out[0].Severity < Medium {
+		t := &c.f.TCP.Total
+		out = append(out, Finding{Severity: Info, Protocol: "capture", Code: "healthy", Summary: "Nothing here needs attention.", Confidence: 0.8, Frames: []uint32{},
+			Detail: fmt.Sprintf("%d packets; %d TCP connections, %d of %d handshakes completed, %d segments retransmitted; %d DNS queries, %d unanswered; %d of %d echo requests answered.",
+				c.f.Packets, t.Streams, t.Handshakes, t.SYNStreams, c.f.TCP.Count[tcp.Retransmission], c.f.DNS.Queries, c.f.DNS.Unanswered,
+				c.f.Control.V4.Matched+c.f.Control.V6.Matched, c.f.Control.V4.Requests+c.f.Control.V6.Requests)})
+	}
+	return out
+}
+
+// ms writes a duration for people.
+func ms(ns int64) string {
+	switch d := time.Duration(ns); {
+	case d >= 10*time.Second:
+		return d.Round(100 * time.Millisecond).String()
+	case d >= time.Second:
+		return d.Round(10 * time.Millisecond).String()
+	case d >= 10*time.Millisecond:
+		return d.Round(time.Millisecond).String()
+	default:
+		return d.Round(10 * time.Microsecond).String()
+	}
+}
+
+func frames(lists ...[]uint32) (out []uint32) {
+	for _, l := range lists {
+		out = append(out, l...)
+	}
+	return out
+}
+
+func plural(n int, one, many string) string {
+	if n == 1 {
+		return "1 " + one
+	}
+	return fmt.Sprintf("%d %s", n, many)
 }

@@ -88,6 +88,7 @@ type View struct {
 	Depth        uint8  // IP headers
 	Direction    uint8  // Linux cooked packet type + 1; 0: unknown
 	ID           uint16 // IPv4 identification
+	IfIndex      uint32 // of Linux cooked v2; 0: unknown
 	VLAN         uint16 // innermost
 	IPLen        int    // length of the innermost IP packet on the wire
 	L4Len        int    // length on the wire
@@ -192,6 +193,21 @@ func fastPorts(v *View) bool {
 	v.Layers |= HasUDP
 	v.clipUDP()
 	return true
+}
+
+// LinkMark tells ways apart: the interface where the capture says it, else the pair
+// of link addresses, whichever sends. Virtual addresses of routers and groups give
+// no mark, as answers do not come from them.
+func (v *View) LinkMark() uint32 {
+	if v.IfIndex != 0 {
+		return v.IfIndex
+	}
+	if len(v.MAC) < 12 || v.Depth != 1 || v.MAC[0]&1 != 0 || v.MAC[0]|v.MAC[1] == 0 && (v.MAC[2] == 0x5e || v.MAC[2] == 0x0c) ||
+		v.MAC[6]|v.MAC[7] == 0 && (v.MAC[8] == 0x5e || v.MAC[8] == 0x0c) {
+		return 0
+	}
+	a, b := binary.BigEndian.Uint32(v.MAC[2:]), binary.BigEndian.Uint32(v.MAC[8:])
+	return (a ^ b) | 1<<31
 }
 
 // clipUDP lets the length of the UDP header bound the datagram. Zero is a jumbogram

@@ -193,6 +193,7 @@ func (d *Decoder) cooked2(c cursor, v *View) {
 	}
 	v.Layers |= HasCooked
 	v.Direction = c.b[10] + 1
+	v.IfIndex = binary.BigEndian.Uint32(c.b[4:])
 	d.cookedProto(c.u16(0), c.u16(8), c.skip(20), v)
 }
 

@@ -11,6 +11,7 @@ import (
 	"ghostbot/forensics/facts"
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/frame"
+	"ghostbot/forensics/semantic/text"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
 )
@@ -142,13 +143,7 @@ func stream(k *flow.Key, s *tcp.Stream, d *tcp.Detail) Stream {
 }
 
 // End writes one end of a conversation as address and port.
-func End(k *flow.Key, i int) string {
-	a, p := k.End(i)
-	if a.Is4() {
-		return a.String() + ":" + strconv.Itoa(int(p))
-	}
-	return "[" + a.String() + "]:" + strconv.Itoa(int(p))
-}
+func End(k *flow.Key, i int) string { return text.End(k, i) }
 
 // DNS is the specification's block.
 type DNS struct {

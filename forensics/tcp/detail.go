@@ -10,6 +10,7 @@ const (
 	detailBits  = 5
 	detailChunk = 1 << detailBits
 	evidence    = 3
+	recent      = 6 // segments that a copy is looked for among
 )
 
 // Detail is what is known of a connection beyond its state: what the rules and the
@@ -18,8 +19,139 @@ type Detail struct {
 	Count    [2][Classes]uint32
 	Evidence [Classes][evidence]uint32 // first frames of each verdict
 	RTT      [2]stat.Dist              // of what a direction sent, until its ACK was here
-	Tag      uint32                    // of the caller
 	Gap      stat.Dist                 // between segments of either direction
+	Side     [2]Side
+	Turns    Turns
+	RSTs     [2]ResetMark // the first RST of each direction
+	Tag      uint32       // of the caller
+}
+
+// Side is what one direction really did, as far as headers tell.
+type Side struct {
+	Resent    uint32           // data sent again whose first copy was seen here, not acknowledged: lost behind this point
+	Filled    uint32           // data that came late though its first copy was never seen here: lost before this point
+	Needless  uint32           // data sent again though its ACK was seen
+	Late      uint32           // older than what came before it: reordered on the way
+	Copies    uint32           // the same packet again: same identification, same bytes
+	Hops      uint32           // copies with a lower TTL
+	CopyRun   uint8            // most copies of one packet
+	DSACKs    uint32           // duplicates that the receiver of this direction reported
+	Holes     uint32           // times that a later segment came before an earlier one
+	MaxRun    uint8            // most times that one sequence number was sent again without an answer
+	Stall     int64            // longest time that one segment took from its first copy to its ACK, with resends
+	StallAt   uint32           // frame of the last resend of it
+	OpenRun   uint8            // resends of a segment that was never acknowledged
+	OpenLen   int              // its length
+	OpenSince int64            // its first copy
+	OpenQuiet int64            // silence before its first copy
+	Link      uint32           // interface, or a mark of the pair of link addresses; 0: unknown
+	LostLen   [2]int           // smallest and largest segment that was sent again
+	AckedLen  int              // largest segment that was acknowledged
+	MaxLen    int              // largest segment sent
+	Largest   uint32           // frame of the first segment of that length
+	Frames    [evidence]uint32 // of Resent and Filled
+	LateAt    [evidence]uint32
+	CopyAt    [evidence]uint32
+	ZeroTime  int64 // the window was closed so long, in total
+	MaxWindow int   // announced, scaled
+	FullTimes uint32
+	Swing     int64 // sum of the differences of successive RTTs
+	Jumps     uint32
+	Nagle     uint32 // small segments that waited for a delayed ACK of the one before
+	NagleAt   [evidence]uint32
+	Probes    uint32 // keep-alives without an answer so far
+	MaxProbes uint32
+	ProbeAt   uint32
+	Rate      *stat.Series[Amount] // new bytes over time, for large transfers
+	TTLMin    uint8
+	TTLMax    uint8
+
+	ids       idTrack
+	ring      [recent]packet
+	pos       uint8
+	run       uint8
+	runSeq    uint32
+	runFirst  int64
+	runLen    int
+	copies    uint8
+	zeroSince int64
+	lastRTT   int64
+	lastLen   int
+	lastData  int64
+	quiet     int64 // silence of the connection before the last new data
+	runQuiet  int64
+	ackedAt   int64 // when the other side acknowledged all of this one's data
+	ackWait   int64
+}
+
+// Amount is a number of bytes in a series.
+type Amount uint64
+
+// Merge implements the series' adding of neighbours.
+func (a Amount) Merge(b Amount) Amount { return a + b }
+
+// idTrack follows IP identification and time stamps, to tell the order of sending.
+type idTrack struct {
+	max     uint16
+	set     bool
+	forward uint32 // steps of 1 to 64
+	steps   uint32
+	ts      uint32
+	tsSet   bool
+}
+
+type packet struct {
+	seq, ack, ts uint32
+	id           uint16
+	win          uint16
+	len          uint16
+	ttl, flags   uint8
+}
+
+// Turns are requests and answers: a side sends, the other side answers.
+type Turns struct {
+	Server     stat.Dist // last byte of a request to the first byte of its answer
+	Client     stat.Dist // last byte of an answer to the next request
+	SlowFrame  uint32    // answer with the longest wait
+	IdleFrame  uint32    // request with the longest wait
+	FirstWait  int64     // handshake to the first request
+	Waiting    bool      // a request has no answer
+	AskedAt    int64
+	AskFrame   uint32
+	AskEnd     uint32
+	AskACKed   bool
+	Mid        stat.Dist // gaps within answers
+	MidFrame   uint32
+	lastServer int64
+	asks       uint32
+	Requests   uint32
+	Answers    uint32
+	IdleMax    int64 // longest silence
+	IdleEnd    uint32
+	IdleDir    uint8
+	AfterIdle  uint32 // resends after the longest silence
+	IdleDead   bool   // nothing of the other side came after it
+}
+
+// ResetMark is a RST with what tells its origin.
+type ResetMark struct {
+	Frame    uint32
+	Time     int64
+	TTL      uint8
+	ID       uint16
+	HasID    bool
+	Win      uint16
+	ACK      bool
+	Seq, Ack uint32
+	Expected uint32 // sequence number that was next in its direction
+	Answers  uint32 // data of the other side since this side's last segment
+	Since    int64  // since this side's last segment
+	Idle     int64  // since the last segment of either side before the one that it answers
+	Payload  uint64 // bytes this side had sent
+	TTLUsual uint8
+	LastID   uint16
+	Zero     bool // the window of this side was closed
+	Unread   bool
 }
 
 // Sum is how often a verdict was given, in both directions.
@@ -59,8 +191,8 @@ func (t *Tracker) detail(s *Stream) *Detail {
 	return t.detailAt(i)
 }
 
-// observe adds one segment to the details of its stream.
-func (t *Tracker) observe(e *Event, v *frame.View) {
+// prepare looks at what a segment repeats before the verdicts change the state.
+func (t *Tracker) prepare(e *Event, v *frame.View) {
 	d := t.detail(e.Stream)
 	if d == nil {
 		if e.New {
@@ -69,23 +201,342 @@ func (t *Tracker) observe(e *Event, v *frame.View) {
 		return
 	}
 	e.Detail = d
-	for m := e.Verdict; m != 0; m &= m - 1 {
-		c := lowest(m)
-		d.Count[e.Dir][c]++
-		for i, f := range d.Evidence[c] {
-			if f == 0 {
-				d.Evidence[c][i] = e.Frame
-				break
-			}
-		}
+	g, s := e.Segment, e.Stream
+	f, r := &s.Half[e.Dir], &s.Half[e.Dir^1]
+	a := &d.Side[e.Dir]
+	if a.Link == 0 {
+		a.Link = v.LinkMark()
 	}
-	if e.RTT > 0 {
-		d.RTT[e.Dir^1].Add(e.RTT)
+	e.Copy = a.copyOf(v, g)
+	if !e.Copy && g.Len > 0 && g.Flags&SYN == 0 {
+		end := g.Seq + uint32(g.Len)
+		e.covered = r.lastack != 0 && !before(r.lastack, end)
+		e.known = e.covered || f.next != 0 && before(g.Seq, f.next) && t.seen(&f.unacked, end)
+	}
+	if g.Flags&RST != 0 && d.RSTs[e.Dir].Frame == 0 {
+		d.RSTs[e.Dir] = mark(e, v, f, a)
+	}
+	if g.SACKs > 0 && before(g.SACK[0], g.Ack) {
+		d.Side[e.Dir^1].DSACKs++
 	}
 }
 
-// forget gives up the half of the connections that were quiet longest, those without
-// trouble before the others.
+func mark(e *Event, v *frame.View, f *Half, a *Side) ResetMark {
+	g, s := e.Segment, e.Stream
+	m := ResetMark{Frame: e.Frame, Time: e.Time, TTL: v.TTL, ID: v.ID, HasID: v.HasID, Win: g.Win, ACK: g.Flags&ACK != 0, Seq: g.Seq, Ack: g.Ack,
+		Expected: f.next, Payload: f.Bytes, TTLUsual: f.TTL, LastID: a.ids.max, Zero: f.Packets > 0 && f.window == 0}
+	if f.Packets > 0 {
+		m.Since = e.Time - f.lastackTime
+	}
+	if !e.New {
+		m.Idle = e.Time - s.Last
+	}
+	return m
+}
+
+// copyOf reports whether a segment is a copy of a recent packet, and notes it.
+func (a *Side) copyOf(v *frame.View, g *Segment) bool {
+	p := packet{seq: g.Seq, ack: g.Ack, ts: g.TSVal, id: v.ID, win: g.Win, len: uint16(g.Len), ttl: v.TTL, flags: g.Flags}
+	id := v.HasID && v.ID != 0
+	for i := range a.ring {
+		q := &a.ring[i]
+		if q.seq != p.seq || q.len != p.len || q.ack != p.ack || q.flags != p.flags || q.win != p.win || q.ttl == 0 || q.ts != p.ts {
+			continue
+		}
+		if id && q.id != p.id || !id && (g.Len == 0 || !g.HasTime) {
+			continue
+		}
+		a.Copies++
+		if a.copies++; a.copies > a.CopyRun {
+			a.CopyRun = a.copies
+		}
+		if p.ttl < q.ttl {
+			a.Hops++
+			q.ttl = p.ttl
+		}
+		return true
+	}
+	a.copies = 0
+	a.ring[a.pos] = p
+	a.pos = (a.pos + 1) % recent
+	return false
+}
+
+// observe adds one judged segment to the details of its stream.
+func (t *Tracker) observe(e *Event, v *frame.View) {
+	d := e.Detail
+	if d == nil {
+		return
+	}
+	g, s := e.Segment, e.Stream
+	a, o := &d.Side[e.Dir], &d.Side[e.Dir^1]
+	for m := e.Verdict; m != 0; m &= m - 1 {
+		c := lowest(m)
+		d.Count[e.Dir][c]++
+		note(&d.Evidence[c], e.Frame)
+	}
+	if !e.New {
+		d.Gap.Add(e.Time - s.Last)
+	}
+	if a.TTLMin == 0 || v.TTL < a.TTLMin {
+		a.TTLMin = v.TTL
+	}
+	a.TTLMax = max(a.TTLMax, v.TTL)
+	if e.RTT > 0 {
+		d.RTT[e.Dir^1].Add(e.RTT)
+		o.swing(e.RTT)
+	}
+	if e.Copy {
+		note(&a.CopyAt, e.Frame)
+		return
+	}
+	if g.Flags&SYN != 0 && a.lastData == 0 {
+		a.lastData = e.Time
+	}
+	late := a.ids.late(v, g)
+	a.repeat(e, late)
+	o.answered(e)
+	a.window(e)
+	d.Turns.take(e)
+	if g.Len > 0 && !e.Verdict.Has(Retransmission) && !e.Verdict.Has(KeepAlive) {
+		a.sent(e, o)
+	}
+	a.probes(e, o)
+}
+
+func note(list *[evidence]uint32, frame uint32) {
+	for i, f := range list {
+		if f == 0 {
+			list[i] = frame
+			return
+		}
+	}
+}
+
+// late reports whether a segment was sent before one that came earlier. The
+// identification counts up in most stacks; where it does not, time stamps tell.
+func (k *idTrack) late(v *frame.View, g *Segment) bool {
+	if v.HasID && v.ID != 0 {
+		d := int16(v.ID - k.max)
+		if !k.set {
+			k.max, k.set = v.ID, true
+			return false
+		}
+		k.steps++
+		if d > 0 && d <= 64 {
+			k.forward++
+		}
+		ordered := k.steps > 2 && k.forward*10 >= k.steps*8
+		if d > 0 || !ordered {
+			k.max = v.ID
+		}
+		if ordered {
+			return d < 0 && d > -1000
+		}
+	}
+	if !g.HasTime {
+		return false
+	}
+	d := int32(g.TSVal - k.ts)
+	if !k.tsSet || d > 0 {
+		k.ts, k.tsSet = g.TSVal, true
+	}
+	return k.tsSet && d < 0
+}
+
+// repeat sorts what came again or late by its reason.
+func (a *Side) repeat(e *Event, late bool) {
+	g := e.Segment
+	if e.Verdict.Has(LostSegment) {
+		a.Holes++
+	}
+	again := e.Verdict.Has(Retransmission) || e.Verdict.Has(OutOfOrder)
+	switch {
+	case !again || e.Verdict.Has(KeepAlive) || g.Len == 0 && g.Flags&(SYN|FIN) == 0:
+		return
+	case late:
+		a.Late++
+		note(&a.LateAt, e.Frame)
+		return
+	case e.covered:
+		a.Needless++
+	case e.known || g.Flags&(SYN|FIN) != 0:
+		a.Resent++
+		note(&a.Frames, e.Frame)
+	default:
+		a.Filled++
+		note(&a.Frames, e.Frame)
+	}
+	if g.Len > 0 {
+		if a.LostLen[0] == 0 || g.Len < a.LostLen[0] {
+			a.LostLen[0] = g.Len
+		}
+		a.LostLen[1] = max(a.LostLen[1], g.Len)
+	}
+	if a.run > 0 && a.runSeq == g.Seq {
+		a.run = more(a.run)
+	} else if a.run == 0 || before(g.Seq, a.runSeq) {
+		a.run, a.runSeq, a.runFirst, a.runLen, a.runQuiet = 1, g.Seq, a.lastData, g.Len, a.quiet
+	}
+	a.MaxRun = max(a.MaxRun, a.run)
+	a.OpenRun, a.OpenLen, a.OpenSince, a.OpenQuiet = a.run, a.runLen, a.runFirst, a.runQuiet
+	if t := e.Time - a.runFirst; a.runFirst > 0 && t > a.Stall {
+		a.Stall, a.StallAt = t, e.Frame
+	}
+}
+
+// answered handles what an ACK says of the other direction; a is that direction.
+func (a *Side) answered(e *Event) {
+	g := e.Segment
+	if g.Flags&ACK == 0 {
+		return
+	}
+	if a.run > 0 && before(a.runSeq, g.Ack) {
+		a.run, a.OpenRun = 0, 0
+	}
+	if a.lastLen > 0 && e.RTT > 0 {
+		a.AckedLen = max(a.AckedLen, a.lastLen)
+	}
+	a.ackedAt, a.ackWait = 0, 0
+	if e.RTT > 0 && g.Len == 0 {
+		a.ackedAt, a.ackWait = e.Time, e.RTT
+	}
+}
+
+// delayedACK is how long receivers hold an ACK back: 40 ms (Linux) to 200 ms.
+const (
+	delayedMin = 30e6
+	delayedMax = 250e6
+)
+
+// sent notes new data.
+func (a *Side) sent(e *Event, o *Side) {
+	g := e.Segment
+	if g.Len > a.MaxLen {
+		a.MaxLen, a.Largest = g.Len, e.Frame
+	}
+	if a.ackedAt > 0 && a.ackWait > delayedMin && a.ackWait < delayedMax && e.Time-a.ackedAt < 5e6 && a.lastLen > 0 && a.lastLen < 1000 && g.Len < 1400 {
+		a.Nagle++
+		note(&a.NagleAt, e.Frame)
+	}
+	a.lastLen, a.lastData, a.quiet = g.Len, e.Time, e.Time-e.Stream.Last
+	f := &e.Stream.Half[e.Dir]
+	if f.Bytes > rateFrom {
+		if a.Rate == nil {
+			a.Rate = &stat.Series[Amount]{}
+		}
+		*a.Rate.At(e.Time) += Amount(g.Len)
+	}
+}
+
+// rateFrom is how many bytes a direction sends before its rate is followed.
+const rateFrom = 100_000
+
+// window follows the window that a direction announces.
+func (a *Side) window(e *Event) {
+	f := &e.Stream.Half[e.Dir]
+	if e.Verdict.Has(WindowFull) {
+		a.FullTimes++
+	}
+	switch {
+	case e.Verdict.Has(ZeroWindow) && a.zeroSince == 0:
+		a.zeroSince = e.Time
+	case e.Segment.Win > 0 && a.zeroSince != 0:
+		a.ZeroTime += e.Time - a.zeroSince
+		a.zeroSince = 0
+	case a.zeroSince != 0:
+		a.ZeroTime += e.Time - a.zeroSince
+		a.zeroSince = e.Time
+	}
+	if e.Segment.Flags&(SYN|RST) == 0 {
+		a.MaxWindow = max(a.MaxWindow, f.Window())
+	}
+}
+
+// swing sums up how much successive RTTs differ.
+func (a *Side) swing(rtt int64) {
+	if a.lastRTT > 0 {
+		a.Swing += max(rtt-a.lastRTT, a.lastRTT-rtt)
+		a.Jumps++
+	}
+	a.lastRTT = rtt
+}
+
+// probes counts keep-alives that nobody answers.
+func (a *Side) probes(e *Event, o *Side) {
+	o.Probes = 0
+	if !e.Verdict.Has(KeepAlive) {
+		return
+	}
+	a.Probes++
+	if a.Probes > a.MaxProbes {
+		a.MaxProbes, a.ProbeAt = a.Probes, e.Frame
+	}
+}
+
+// take follows requests and answers.
+func (u *Turns) take(e *Event) {
+	g, s := e.Segment, e.Stream
+	if quiet := e.Time - s.Last; !e.New && quiet > u.IdleMax {
+		u.IdleMax, u.IdleEnd, u.IdleDir, u.AfterIdle, u.IdleDead = quiet, e.Frame, uint8(e.Dir), 0, true
+	} else if e.Dir != int(u.IdleDir) {
+		u.IdleDead = false
+	} else if e.Verdict.Has(Retransmission) {
+		u.AfterIdle++
+	}
+	if s.Client < 0 {
+		return
+	}
+	client := e.Dir == int(s.Client)
+	if !client && u.Waiting && g.Flags&ACK != 0 && !before(g.Ack, u.AskEnd) {
+		u.AskACKed = true
+	}
+	if g.Len == 0 || e.Verdict.Has(Retransmission) || e.Verdict.Has(KeepAlive) {
+		return
+	}
+	if client {
+		u.request(e)
+	} else {
+		u.answer(e)
+	}
+}
+
+func (u *Turns) request(e *Event) {
+	g, s := e.Segment, e.Stream
+	if u.asks == 0 && s.Done {
+		u.FirstWait = e.Time - s.Last
+	}
+	if u.lastServer > 0 && !u.Waiting {
+		if wait := e.Time - u.lastServer; wait > u.Client.Max || u.Client.N == 0 {
+			u.IdleFrame = e.Frame
+		}
+		u.Client.Add(e.Time - u.lastServer)
+	}
+	if !u.Waiting {
+		u.Requests++
+	}
+	u.asks++
+	u.Waiting, u.AskedAt, u.AskFrame, u.AskEnd, u.AskACKed = true, e.Time, e.Frame, g.Seq+uint32(g.Len), false
+}
+
+func (u *Turns) answer(e *Event) {
+	if u.Waiting {
+		u.Waiting = false
+		u.Answers++
+		if wait := e.Time - u.AskedAt; wait > u.Server.Max || u.Server.N == 0 {
+			u.SlowFrame = e.Frame
+		}
+		u.Server.Add(e.Time - u.AskedAt)
+	} else if u.lastServer > 0 {
+		if gap := e.Time - u.lastServer; gap > u.Mid.Max || u.Mid.N == 0 {
+			u.MidFrame = e.Frame
+		}
+		u.Mid.Add(e.Time - u.lastServer)
+	}
+	u.lastServer = e.Time
+}
+
+// forget gives up the half of the connections that were quiet longest.
 func (t *Tracker) forget() {
 	var last stat.Dist
 	t.Table.All(func(_ uint32, _ *flow.Key, s *Stream) bool { last.Add(s.Last / 1e6); return true })

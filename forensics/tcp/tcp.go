@@ -242,6 +242,9 @@ type Event struct {
 	RTT      int64 // measured by this segment's ACK; 0: none
 	New      bool  // the first segment of the stream
 	Analysed bool
+	Copy     bool // the same packet was seen a moment ago
+	covered  bool // its data was acknowledged before
+	known    bool // its data was seen before
 }
 
 // Options bound what a tracker keeps.
@@ -312,6 +315,7 @@ func (t *Tracker) Add(v *frame.View, no uint32, now int64) *Event {
 	e.Analysed = true
 	e.Verdict = t.lookup(v, g, no, now)
 	s, f := e.Stream, &e.Stream.Half[e.Dir]
+	t.prepare(e, v)
 	judged, rtt := t.judge(s, e.Dir, g, now)
 	e.Verdict |= judged
 	e.RTT = rtt
@@ -321,6 +325,9 @@ func (t *Tracker) Add(v *frame.View, no uint32, now int64) *Event {
 	t.handshake(s, e.Dir, g, no, now)
 	f.Packets++
 	f.Bytes += uint64(g.Len)
+	if g.Len > 0 {
+		f.Data = more(f.Data)
+	}
 	if !e.New {
 		t.Gap.Add(now - s.Last)
 	}

@@ -1,0 +1,200 @@
+package finding
+
+import (
+	"fmt"
+
+	"ghostbot/forensics/control"
+)
+
+const (
+	farRTT   = 150e6 // ns: farther than across a continent
+	slowWait = 500e6 // ns: people notice
+)
+
+// delay finds long round trips, and those that grow or vary.
+func (c *inquiry) delay() {
+	c.bloat()
+	c.vary()
+	c.far()
+}
+
+// bloat finds a queue that grows under load: round trips rise smoothly with the
+// transfer and nothing is lost.
+func (c *inquiry) bloat() {
+	for _, x := range c.conns {
+		if x.explained != "" {
+			continue
+		}
+		for i := range 2 {
+			r, s := &x.d.RTT[i], x.side(i)
+			if r.N < 30 || !x.near(i) || x.half(i).Bytes < 50_000 {
+				continue
+			}
+			base := max(r.Min, 100e3)
+			mean := int64(r.Sum / float64(r.N))
+			smooth := s.Jumps > 0 && float64(s.Swing)/float64(s.Jumps) < 0.15*float64(mean)
+			if high := r.Quantile(0.95); high < 3*base || high-base < 40e6 || !smooth || c.lossOf(x, i) > 0.003 || x.s.InitialRTT > high/2 || s.FullTimes > 5 {
+				continue
+			} else {
+				x.explained = "bufferbloat"
+				c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "bufferbloat", Confidence: 0.9, Frames: []uint32{x.s.FirstFrame, s.Largest}, Flow: x.flow(),
+					Summary: fmt.Sprintf("The round trip grows from %s to %s while %v sends: a queue on the path is too long.", ms(r.Min), ms(high), x.addr(i)),
+					Detail:  fmt.Sprintf("It rises smoothly with the load, and almost nothing is lost; everything else on that path waits in the same queue (median %s).", ms(r.Median())),
+					Confirm: "Ping during a transfer and without one; fq_codel or a smaller queue at the slowest link makes the difference vanish."})
+				break
+			}
+		}
+	}
+}
+
+// vary finds round trips that jump up and down without load.
+func (c *inquiry) vary() {
+	for _, x := range c.conns {
+		if x.explained != "" {
+			continue
+		}
+		for i := range 2 {
+			r, s := &x.d.RTT[i], x.side(i)
+			if r.N < 12 || !x.near(i) || c.lossOf(x, i) > 0.01 || s.Nagle >= 5 {
+				continue
+			}
+			swing := float64(s.Swing) / float64(max(s.Jumps, 1))
+			if swing > 0.2*float64(r.Median()) && swing > 8e6 && r.Quantile(0.95)-r.Min > 25e6 && r.Median() > r.Min*5/4 {
+				x.explained = "jitter"
+				c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "jitter", Confidence: 0.85, Frames: []uint32{x.s.FirstFrame}, Flow: x.flow(),
+					Summary: fmt.Sprintf("The round trip to %v varies between %s and %s, with %s from one to the next.", x.addr(i^1), ms(r.Min), ms(r.Quantile(0.95)), ms(int64(swing))),
+					Detail:  "Neither load nor loss explains it. Interactive and voice traffic suffers; retransmission timers grow.",
+					Confirm: "ping -i 0.2 for a minute: the deviation. Wireless links, shared queues and busy virtual machines vary like this."})
+				break
+			}
+		}
+	}
+	for _, list := range [][]*control.Pair{c.f.Control.V4.Pairs, c.f.Control.V6.Pairs} {
+		for _, p := range list {
+			if r := &p.RTT; r.N >= 10 && r.Quantile(0.9) > 2*max(r.Min, 1e6) && r.Quantile(0.9)-r.Min > 30e6 && r.Median() > r.Min+10e6 && !c.has("bufferbloat") && !c.has("jitter") && !c.has("throttling") && p.Unmatched*10 < p.Sent {
+				c.add(Finding{Severity: Medium, Protocol: "icmp", Code: "jitter", Confidence: 0.7, Flow: p.Src.String() + " -> " + p.Dst.String(),
+					Summary: fmt.Sprintf("Echo replies of %v take between %s and %s.", p.Dst, ms(r.Min), ms(r.Max)),
+					Detail:  fmt.Sprintf("Median %s over %d replies.", ms(r.Median()), r.N), Confirm: "Compare with a time without load: a queue grows with load, jitter does not."})
+			}
+		}
+	}
+}
+
+// far finds paths that are simply long.
+func (c *inquiry) far() {
+	n, all := 0, 0
+	var at []uint32
+	var low, high int64
+	var example *conn
+	for _, x := range c.conns {
+		if x.s.InitialRTT <= 0 || x.half(x.client).SYNs > 1 || x.half(x.server()).SYNs > 1 {
+			continue
+		}
+		all++
+		if x.s.InitialRTT < farRTT || x.explained == "jitter" || x.explained == "bufferbloat" {
+			continue
+		}
+		if n == 0 || x.s.InitialRTT < low {
+			low = x.s.InitialRTT
+		}
+		high = max(high, x.s.InitialRTT)
+		n++
+		at, example = append(at, x.s.FirstFrame), x
+		if x.explained == "" {
+			x.explained = "high-latency"
+		}
+	}
+	if n > 0 && n*2 >= all {
+		c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "high-latency", Confidence: 0.84, Frames: at, Flow: example.flow(),
+			Summary: fmt.Sprintf("The path to %v is long: handshakes take %s to %s.", example.addr(example.server()), ms(low), ms(high)),
+			Detail:  fmt.Sprintf("%d of %d handshakes took more than %s. Every exchange of question and answer costs that much.", n, all, ms(farRTT)),
+			Confirm: "Distance, a detour or a slow tunnel: mtr -n shows at which hop the time is added."})
+		return
+	}
+	for _, list := range [][]*control.Pair{c.f.Control.V4.Pairs, c.f.Control.V6.Pairs} {
+		for _, p := range list {
+			if r := &p.RTT; r.N >= 3 && r.Median() > farRTT && !c.has("bufferbloat") && !c.has("jitter") && !c.has("throttling") {
+				c.add(Finding{Severity: Medium, Protocol: "icmp", Code: "high-latency", Confidence: 0.84, Flow: p.Src.String() + " -> " + p.Dst.String(),
+					Summary: fmt.Sprintf("Echo replies of %v take %s (median).", p.Dst, ms(r.Median())),
+					Detail:  fmt.Sprintf("%d replies between %s and %s.", r.N, ms(r.Min), ms(r.Max)), Confirm: "mtr -n shows at which hop the time is added."})
+			}
+		}
+	}
+}
+
+// waits finds ends that let the other one wait: servers that think or never answer,
+// senders with pauses, clients with pauses, Nagle's algorithm against delayed ACKs.
+func (c *inquiry) waits() {
+	for _, x := range c.conns {
+		if x.explained == "" || x.explained == "high-latency" || x.explained == "small-receive-window" {
+			c.wait(x)
+		}
+	}
+}
+
+func (c *inquiry) wait(x *conn) {
+	u := &x.d.Turns
+	rtt := max(x.s.InitialRTT, x.rtt())
+	think := u.Server.Max - rtt
+	end := c.f.Last
+	cl := x.half(x.client)
+	quiet := end - u.AskedAt
+	if x.s.Closed != 0 || cl.FIN {
+		quiet = x.s.Last - u.AskedAt
+	}
+	for i := range 2 {
+		if s := x.side(i); s.Nagle >= 5 {
+			x.explained = "nagle-delayed-ack"
+			c.add(Finding{Severity: Low, Protocol: "tcp", Code: "nagle-delayed-ack", Confidence: 0.9, Frames: s.NagleAt[:], Flow: x.flow(),
+				Summary: fmt.Sprintf("%v waits %d times for a delayed ACK before it sends the rest of a message.", x.addr(i), s.Nagle),
+				Detail:  "It writes a message in pieces; Nagle's algorithm holds the second one back until the first is acknowledged, and the receiver delays that ACK by 40 ms or more, as it waits for data to send along.",
+				Confirm: "TCP_NODELAY on the sender, or one write for the whole message, makes the pauses vanish."})
+			return
+		}
+	}
+	switch {
+	case u.Waiting && u.AskACKed && u.Answers == 0 && x.half(x.server()).Bytes == 0 && quiet > 2500e6 && quiet > 20*rtt && x.half(x.server()).RSTs == 0:
+		x.explained = "server-no-response"
+		c.add(Finding{Severity: High, Protocol: "tcp", Code: "server-no-response", Confidence: 0.9, Frames: []uint32{u.AskFrame}, Flow: x.flow(),
+			Summary: fmt.Sprintf("%v acknowledges the request and never answers it.", x.addr(x.server())),
+			Detail:  fmt.Sprintf("Its TCP is alive (round trip %s); the application sent nothing for %s, until the client gave up or the capture ended.", ms(rtt), ms(quiet)),
+			Confirm: "Thread dumps and upstream calls of the server at that time; a full accept queue would also leave SYNs unanswered."})
+	case think > slowWait && think > 3*rtt:
+		x.explained = "slow-server"
+		c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "slow-server", Confidence: 0.86, Frames: []uint32{u.SlowFrame}, Flow: x.flow(),
+			Summary: fmt.Sprintf("%v needs up to %s to answer; the network takes %s of it.", x.addr(x.server()), ms(u.Server.Max), ms(rtt)),
+			Detail:  fmt.Sprintf("%d requests, median wait %s. The request is acknowledged at once, so the time goes by inside the server.", u.Server.N, ms(u.Server.Median())),
+			Confirm: "The server's own request log: the same times there mean the application, or what it waits for."})
+	case u.Mid.N >= 10 && u.Mid.Median() > 4*rtt && u.Mid.Median() > 50e6 || u.Mid.N >= 5 && u.Mid.Quantile(0.75) > 150e6 && u.Mid.Quantile(0.75) > 4*rtt:
+		x.explained = "slow-sender"
+		c.add(Finding{Severity: Low, Protocol: "tcp", Code: "slow-sender", Confidence: 0.85, Frames: []uint32{u.MidFrame}, Flow: x.flow(),
+			Summary: fmt.Sprintf("%v sends its answer in pieces, with pauses of up to %s.", x.addr(x.server()), ms(u.Mid.Max)),
+			Detail:  "There is no loss and the window is open: the application produces its data slowly.",
+			Confirm: "What the server waits for while it sends: a disk, a database, a rate limit of its own."})
+	case u.FirstWait > 800e6 && u.FirstWait > 5*rtt && u.Requests <= 2:
+		x.explained = "slow-client"
+		c.add(Finding{Severity: Low, Protocol: "tcp", Code: "slow-client", Confidence: 0.8, Frames: []uint32{u.AskFrame}, Flow: x.flow(),
+			Summary: fmt.Sprintf("%v waits %s after the handshake before it asks.", x.addr(x.client), ms(u.FirstWait)),
+			Detail:  "Neither the network nor the server is waited for in that time.",
+			Confirm: "What the client does before it sends its request."})
+	}
+}
+
+// ports notes connections that use the port of an earlier one.
+func (c *inquiry) ports() {
+	n := 0
+	var at []uint32
+	var example string
+	for _, x := range c.conns {
+		if x.s.Reused {
+			n++
+			at, example = append(at, x.s.FirstFrame), x.flow()
+		}
+	}
+	if n > 0 {
+		c.add(Finding{Severity: Low, Protocol: "tcp", Code: "port-reuse", Confidence: 0.88, Frames: at, Flow: example,
+			Summary: fmt.Sprintf("A client uses the same source port for %s.", plural(n+1, "connection", "connections")),
+			Detail:  "Servers and stateful devices may still remember the earlier one (TIME_WAIT) and refuse or ignore the SYN.",
+			Confirm: "A fixed source port in the client's configuration, or a NAT with too few ports."})
+	}
+}

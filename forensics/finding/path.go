@@ -1,0 +1,285 @@
+package finding
+
+import (
+	"fmt"
+	"math"
+
+	"ghostbot/forensics/control"
+	"ghostbot/forensics/flow"
+	"ghostbot/forensics/tcp"
+)
+
+// windows finds receivers that do not read.
+func (c *inquiry) windows() {
+	for _, x := range c.conns {
+		if x.explained != "" {
+			continue
+		}
+		for i := range 2 {
+			s := x.side(i)
+			zero := x.d.Count[i][tcp.ZeroWindow]
+			probes := x.d.Count[i^1][tcp.ZeroWindowProbe]
+			if zero >= 2 && s.ZeroTime > 100e6 || zero > 0 && probes > 0 {
+				x.explained = "zero-window"
+				c.add(Finding{Severity: High, Protocol: "tcp", Code: "zero-window", Confidence: 0.93, Frames: append(x.d.Evidence[tcp.ZeroWindow][:], x.d.Evidence[tcp.ZeroWindowProbe][:]...), Flow: x.flow(),
+					Summary: fmt.Sprintf("%v does not read what it gets: its receive window was closed %d times, for %s in total.", x.addr(i), zero, ms(s.ZeroTime)),
+					Detail:  fmt.Sprintf("The sender %v waits and probes (%d probes); the network is not at fault. The receiving application is slow, blocked or dead.", x.addr(i^1), probes+x.d.Count[i^1][tcp.KeepAlive]),
+					Confirm: fmt.Sprintf("On %v: ss -tmi shows a full receive queue; look at what the process does.", x.addr(i))})
+				break
+			}
+			if x.half(i^1).Bytes > 50_000 && s.MaxWindow > 0 && s.MaxWindow < 20_000 && x.d.Count[i^1][tcp.WindowFull]*20 > x.half(i^1).Packets && c.lossOf(x, i^1) < 0.005 {
+				x.explained = "small-receive-window"
+				c.add(Finding{Severity: Low, Protocol: "tcp", Code: "small-receive-window", Confidence: 0.9, Frames: x.d.Evidence[tcp.WindowFull][:], Flow: x.flow(),
+					Summary: fmt.Sprintf("%v offers a receive window of %d bytes at most, and the sender fills it.", x.addr(i), s.MaxWindow),
+					Detail:  fmt.Sprintf("With a round trip of %s that allows %.2f Mbit/s, whatever the network could carry. The window was full %d times.", ms(x.rtt()), float64(s.MaxWindow)*8e3/float64(max(x.rtt(), 1)), x.d.Count[i^1][tcp.WindowFull]),
+					Confirm: "Receive buffer of the application (SO_RCVBUF) and net.ipv4.tcp_rmem; window scaling stripped by a device would show in the SYN."})
+				break
+			}
+		}
+	}
+}
+
+// lossOf is the share of a direction's segments that were lost.
+func (c *inquiry) lossOf(x *conn, i int) float64 {
+	if x.half(i).Packets == 0 {
+		return 0
+	}
+	s := x.side(i)
+	return float64(s.Resent+s.Filled) / float64(x.half(i).Packets)
+}
+
+// outage finds a time in which nothing gets through, with a sender that backs off,
+// on connections that work before and after.
+func (c *inquiry) outage() {
+	for _, x := range c.conns {
+		for i := range 2 {
+			s := x.side(i)
+			if x.explained != "" || s.Stall < 1500e6 || s.MaxRun < 3 || s.OpenRun >= 3 && s.OpenLen > 0 || x.half(i).Bytes == 0 || s.AckedLen == 0 {
+				continue
+			}
+			other := int(s.Resent+s.Filled) - int(s.MaxRun)
+			if other*25 > int(x.half(i).Packets) {
+				continue // it loses all the time
+			}
+			x.explained = "link-outage"
+			c.add(Finding{Severity: High, Protocol: "tcp", Code: "link-outage", Confidence: 0.9, Frames: append(s.Frames[:], s.StallAt), Flow: x.flow(),
+				Summary: fmt.Sprintf("For %s nothing from %v reached %v; before and after the path works.", ms(s.Stall), x.addr(i), x.addr(i^1)),
+				Detail:  fmt.Sprintf("One segment was sent again %d times with growing pauses until it was acknowledged. Only %d other segments were lost.", s.MaxRun, max(other, 0)),
+				Confirm: "Link and routing events (interface flaps, fail-over, spanning tree) at that time; other connections of the same path stall at the same moment."})
+		}
+	}
+}
+
+// spikes finds a path that holds packets for a long time and delivers them all: the
+// sender repeats what was never lost.
+func (c *inquiry) spikes() {
+	for _, x := range c.conns {
+		for i := range 2 {
+			s := x.side(i)
+			if x.explained != "" {
+				continue
+			}
+			base := max(x.rtt(), 1e6)
+			needless := s.Needless > 0 && s.Resent+s.Filled == 0 && (x.d.Turns.IdleMax > 400e6 && x.d.Turns.IdleMax > 8*base)
+			dsacked := s.DSACKs > 0 && s.DSACKs*10 >= s.Resent*7 && s.Filled == 0 && x.d.RTT[i].Max > 400e6 && x.d.RTT[i].Max > 8*base && s.MaxRun < 3
+			if !needless && !dsacked || s.Copies > 0 {
+				continue
+			}
+			x.explained = "delay-spike"
+			c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "delay-spike", Confidence: 0.88, Frames: append(x.d.Evidence[tcp.Spurious][:], x.d.Evidence[tcp.Retransmission][:]...), Flow: x.flow(),
+				Summary: fmt.Sprintf("The path from %v held packets for about %s and then delivered them all.", x.addr(i), ms(max(x.d.RTT[i].Max, x.d.Turns.IdleMax))),
+				Detail:  fmt.Sprintf("%d segments were sent again although nothing was lost (%d duplicates reported by the receiver): the retransmission timer fired too early.", s.Needless+s.Resent, s.DSACKs),
+				Confirm: "Events that stop forwarding for a moment: wireless roaming, a virtual machine that was moved, a queue that was blocked."})
+		}
+	}
+}
+
+// lossy is the loss of one direction between two hosts.
+type lossy struct {
+	from, to      flow.Addr
+	behind, ahead uint32 // lost behind the capture point, or before it
+	packets       uint32
+	frames        []uint32
+	run           uint8
+	flow          string
+	queued        bool // the round trip grew to a ceiling: a queue in front of a limit
+	capped        float64
+	conns         int
+	stall         int64
+}
+
+// loss finds data that was sent again because it was lost, by direction, and says on
+// which side of the capture point that was. A rate limit loses too, at a ceiling.
+func (c *inquiry) loss() {
+	by := map[[2]flow.Addr]*lossy{}
+	var order []*lossy
+	for _, x := range c.conns {
+		if x.explained != "" {
+			continue
+		}
+		for i := range 2 {
+			s := x.side(i)
+			n := s.Resent + s.Filled
+			if n == 0 || s.DSACKs >= n && s.Filled == 0 {
+				continue
+			}
+			k := [2]flow.Addr{x.addr(i), x.addr(i ^ 1)}
+			l := by[k]
+			if l == nil {
+				l = &lossy{from: k[0], to: k[1]}
+				by[k] = l
+				order = append(order, l)
+			}
+			l.behind, l.ahead = l.behind+s.Resent-min(s.Resent, s.DSACKs), l.ahead+s.Filled
+			l.packets += x.half(i).Packets
+			l.frames = append(l.frames, s.Frames[:]...)
+			l.run, l.stall = max(l.run, s.MaxRun), max(l.stall, s.Stall)
+			l.flow, l.conns = x.flow(), l.conns+1
+			l.capped = max(l.capped, steady(x, i))
+			l.queued = l.queued || c.queued(x, i)
+		}
+	}
+	for _, l := range order {
+		c.lost(l)
+	}
+	c.pings()
+}
+
+// queued reports that the round trip of a direction grows with its load and stays
+// under a ceiling, as in a queue of limited length.
+func (c *inquiry) queued(x *conn, i int) bool {
+	r := &x.d.RTT[i]
+	return r.N >= 40 && x.near(i) && r.Median() > 2*r.Min && r.Median()-r.Min > 15e6 && r.Quantile(0.95) < 2*r.Median()
+}
+
+// steady is how constant the rate of a transfer is: one minus the coefficient of
+// variation of its new bytes over time, without the beginning and the end.
+func steady(x *conn, i int) float64 {
+	r := x.d.Side[i].Rate
+	if r == nil || len(r.Values) < 40 {
+		return 0
+	}
+	const parts = 16
+	var sums [parts]float64
+	n := len(r.Values)
+	for j, v := range r.Values {
+		sums[j*parts/n] += float64(v)
+	}
+	var sum, square float64
+	use := sums[2 : parts-1]
+	for _, v := range use {
+		sum += v
+		square += v * v
+	}
+	mean := sum / float64(len(use))
+	if mean == 0 {
+		return 0
+	}
+	return 1 - math.Sqrt(max(square/float64(len(use))-mean*mean, 0))/mean
+}
+
+func (c *inquiry) lost(l *lossy) {
+	n := l.behind + l.ahead
+	if n == 0 {
+		return
+	}
+	share := 100 * float64(n) / float64(max(l.packets, 1))
+	where := "behind the capture point: the first copies are in the capture"
+	switch {
+	case l.ahead > 4*l.behind:
+		where = "before the capture point: the first copies never came here"
+	case l.behind <= 4*l.ahead:
+		where = fmt.Sprintf("on both sides of the capture point (%d behind it, %d before it)", l.behind, l.ahead)
+	}
+	f := Finding{Severity: Medium, Protocol: "tcp", Code: "packet-loss", Confidence: 0.85, Frames: l.frames, Flow: l.flow,
+		Summary: fmt.Sprintf("%.1f %% of the segments from %v to %v are lost (%d of %d).", share, l.from, l.to, n, l.packets),
+		Detail:  fmt.Sprintf("They were lost %s. At most %d times the same segment, longest repair %s.", where, l.run, ms(l.stall)),
+		Confirm: "Capture at the other end: what is missing there was lost between the points. Interface error and drop counters along the path."}
+	if share > 3 || l.run >= 3 {
+		f.Severity = High
+	}
+	if n < 3 && share < 0.5 {
+		f.Severity, f.Confidence = Low, 0.6
+	}
+	if n >= 5 && (l.queued || l.capped > 0.85 && share < 8) {
+		f.Code, f.Confidence = "throttling", 0.87
+		f.Summary = fmt.Sprintf("Traffic from %v to %v runs into a rate limit.", l.from, l.to)
+		f.Detail = fmt.Sprintf("%d of %d segments are lost, %s%s. Random loss would vary with neither.", n, l.packets, when(l.queued, "the round trip rises under load to a ceiling", ""),
+			when(l.capped > 0.85, when(l.queued, ", and ", "")+"the rate of new data is constant", ""))
+		f.Confirm = "Policers and shapers on the path (tc -s qdisc, QoS policies, a cloud's per-flow limit): the rate equals a configured one."
+	}
+	c.add(f)
+}
+
+// pings finds loss that echo requests saw.
+func (c *inquiry) pings() {
+	for _, list := range [][]*control.Pair{c.f.Control.V4.Pairs, c.f.Control.V6.Pairs} {
+		for _, p := range list {
+			small, lost := p.Sent-p.BigSent, int64(p.Sent-p.BigSent)-int64(p.Matched-p.BigMatched)
+			if c.icmpAbout[p.Dst] || c.copying || lost <= 0 || small < 3 || p.Matched == 0 && small < 3 {
+				continue
+			}
+			share := float64(lost) / float64(small)
+			f := Finding{Severity: Medium, Protocol: "icmp", Code: "packet-loss", Confidence: 0.8, Frames: p.Evidence, Flow: p.Src.String() + " -> " + p.Dst.String(),
+				Summary: fmt.Sprintf("%.0f %% of the echo requests from %v to %v get no answer (%d of %d).", 100*share, p.Src, p.Dst, lost, small),
+				Detail:  "Requests or answers are lost, or answers are limited at the target.",
+				Confirm: fmt.Sprintf("mtr -n %v in both directions; loss that begins at one hop and stays is real.", p.Dst)}
+			switch {
+			case p.Matched == 0:
+				if c.f.Control.V4.Matched+c.f.Control.V6.Matched == 0 && c.has("asymmetric-path") {
+					continue
+				}
+				f.Code, f.Severity, f.Confidence = "no-echo-reply", Medium, 0.6
+				f.Summary = fmt.Sprintf("%v answers none of %d echo requests.", p.Dst, small)
+				f.Detail = "The host is down, does not answer pings, or something drops them."
+			case share < 0.02:
+				f.Severity = Low
+			case share > 0.5:
+				f.Severity = High
+			}
+			c.add(f)
+		}
+	}
+}
+
+// order finds packets that overtake each other.
+func (c *inquiry) order() {
+	var late, packets, dsacks, resent uint32
+	var at []uint32
+	var example string
+	for _, x := range c.conns {
+		if x.explained != "" {
+			continue
+		}
+		for i := range 2 {
+			s := x.side(i)
+			if s.Late > 0 {
+				example = x.flow()
+			}
+			late, packets = late+s.Late, packets+x.half(i).Packets
+			at = append(at, s.LateAt[:]...)
+			resent += s.Resent
+			dsacks += s.DSACKs
+			if dup := x.d.Count[i^1][tcp.DupACK]; s.Late == 0 && dup > 20 && s.Resent+s.Filled <= s.DSACKs+dup/50 && x.half(i).Bytes > 100_000 {
+				late += dup / 2
+				example = x.flow()
+				at = append(at, x.d.Evidence[tcp.DupACK][:]...)
+			}
+		}
+	}
+	if late < 3 || packets == 0 {
+		return
+	}
+	c.add(Finding{Severity: Low, Protocol: "tcp", Code: "reordering", Confidence: 0.9, Frames: at, Flow: example,
+		Summary: fmt.Sprintf("Packets overtake each other on the way: about %d of %d segments (%.1f %%) came late.", late, packets, 100*float64(late)/float64(packets)),
+		Detail:  fmt.Sprintf("They carry older identifications or time stamps than what came before them, or caused duplicate ACKs that no loss explains (%d needless retransmissions reported).", dsacks),
+		Confirm: "Several links that are used packet by packet (bonding in round robin, ECMP without flow hashing), or parallel queues."})
+	kept := c.out[:0]
+	for _, f := range c.out {
+		if f.Code == "packet-loss" && f.Protocol == "tcp" && f.Severity <= Medium && resent <= dsacks+late/10 {
+			f.Severity = Low
+		}
+		kept = append(kept, f)
+	}
+	c.out = kept
+}
