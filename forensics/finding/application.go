@@ -49,6 +49,9 @@ func (c *inquiry) resolver(s *dns.Server) {
 	c.unanswered(s)
 	med, high := s.Latency.Median(), s.Latency.Quantile(0.95)
 	late := s.Late > 0 && s.Retries > 0
+	if far := c.distance(s.Addr); far > 50e6 && med < 2*far && s.Latency.Min > far/2 {
+		return // the network takes the time, and another rule says so
+	}
 	if s.Latency.N > 0 && (med > 200e6 || high > 500e6 && s.Latency.Above(300e6)*4 >= s.Latency.N || late && s.Unanswered*2 <= s.Retries+s.Late && high > 200e6) {
 		add(Medium, "dns-slow", 0.86, append(slowFrames(c.f.DNS), s.Evidence["late"]...), fmt.Sprintf("%v needs %s (median) and up to %s to answer.", s.Addr, ms(med), ms(s.Latency.Max)),
 			fmt.Sprintf("%d answers; %d came after the client had asked again.", s.Latency.N, s.Late), fmt.Sprintf("dig @%v twice: fast the second time means that its upstream is slow; ping tells the network's share.", s.Addr))

@@ -37,13 +37,15 @@ func firstFrames(conns []*conn, why string) (out []uint32) {
 // handshakes, nobody answers what is asked, and further SYNs are dropped.
 func (c *inquiry) backlog() {
 	for _, v := range c.services {
-		repeated := 0
+		repeated, queue := 0, 0
 		for _, x := range v.conns {
 			if sv := x.half(x.server()); sv.SYNs > 1 && x.half(x.client).ACKed && x.s.Done && !c.copying && x.side(x.server()).Copies == 0 {
 				repeated++ // the SYN-ACK again though it was acknowledged: the ACK was dropped
+				queue++
+			} else if x.s.Done && x.d.Turns.Waiting && x.half(x.server()).Bytes == 0 {
+				queue++
 			}
 		}
-		queue := v.unserved + repeated
 		if v.opened < 1 || queue < 2 || v.silent+v.resyn+repeated < 2 || v.served > queue+v.silent || c.icmpAbout[v.end.a] {
 			continue
 		}
@@ -112,7 +114,7 @@ func (c *inquiry) refused() {
 			continue
 		}
 		var at []uint32
-		other, same, crashed := 0, 0, false
+		other, same, crashed, back := 0, 0, false, false
 		var ttl, usual uint8
 		var example *conn
 		for _, x := range v.conns {
@@ -122,6 +124,9 @@ func (c *inquiry) refused() {
 			}
 			at = append(at, x.s.FirstFrame, m.Frame)
 			example, ttl = x, m.TTL
+			if v.firstRefused == 0 || x.s.First < v.firstRefused {
+				v.firstRefused = x.s.First
+			}
 			if h, ok := c.hops[v.end.a]; ok {
 				usual = h
 				if h != m.TTL {
@@ -136,11 +141,14 @@ func (c *inquiry) refused() {
 			continue
 		}
 		for _, x := range v.conns {
-			if x.s.Done && x.half(x.server()).RSTs > 0 && x.s.First < example.s.First && x.half(x.server()).Bytes > 0 {
+			if sv := x.half(x.server()); x.s.Done && x.s.First < v.firstRefused && (sv.RSTs > 0 || sv.FIN && x.d.Turns.Mid.N > 20) && sv.Bytes > 0 && v.firstRefused-x.s.Last < 60e9 {
 				crashed = true
 			}
+			if x.s.Done && x.s.First > v.firstRefused {
+				back = true
+			}
 		}
-		if crashed {
+		if crashed && !back {
 			c.crash(v, at)
 			continue
 		}
@@ -166,7 +174,7 @@ func (c *inquiry) refusal(v *service, x *conn, at []uint32, byOther bool, ttl, u
 func (c *inquiry) crash(v *service, at []uint32) {
 	var broken *conn
 	for _, x := range v.conns {
-		if x.s.Done && x.half(x.server()).RSTs > 0 {
+		if x.s.Done && x.s.First < v.firstRefused && (broken == nil || x.half(x.server()).RSTs > 0) {
 			broken = x
 			x.explained = "server-crash"
 			at = append(at, x.d.RSTs[x.server()].Frame)
@@ -174,7 +182,7 @@ func (c *inquiry) crash(v *service, at []uint32) {
 	}
 	c.add(Finding{Severity: Critical, Protocol: "tcp", Code: "server-crash", Confidence: 0.92, Frames: at, Flow: broken.flow(),
 		Summary: fmt.Sprintf("The server process at %s died.", text.Service(v.end.a, v.end.p)),
-		Detail:  fmt.Sprintf("It reset %d established connection in the middle of a transfer, and refused %d later ones.", 1, v.refused),
+		Detail:  fmt.Sprintf("It ended a connection in the middle of a transfer, and refused %d later ones; none was opened since.", v.refused),
 		Confirm: fmt.Sprintf("Logs and core dumps of the service on %v; systemctl status; the port is closed now.", v.end.a)})
 }
 
@@ -221,6 +229,10 @@ func (c *inquiry) blackhole(v *service) {
 		Summary: fmt.Sprintf("SYNs to %s get no answer at all.", text.Service(v.end.a, v.end.p)),
 		Detail:  fmt.Sprintf("%s, %d SYNs repeated, neither SYN-ACK nor RST nor ICMP came back. A filter drops silently, or the answer does not find its way: this side cannot tell the two apart.", plural(n, "connection attempt", "connection attempts"), repeats),
 		Confirm: "Capture at the server: no SYN there means dropped on the way to it; SYN-ACKs there mean that the return path is blocked."})
+	c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "return-path-blocked", Confidence: 0.4, Frames: at, Flow: example.flow(),
+		Summary: fmt.Sprintf("The other explanation: SYN-ACKs of %s are dropped on the way back.", text.Service(v.end.a, v.end.p)),
+		Detail:  "From this side it looks exactly like a SYN that is dropped.",
+		Confirm: "Capture at the server: SYN-ACKs that are repeated there."})
 }
 
 // returnPath handles the server's side: it answers, and the answer does not arrive.

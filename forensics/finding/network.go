@@ -88,7 +88,7 @@ func macs(list []control.MAC) string {
 // the same packet again and again with a falling TTL.
 func (c *inquiry) loops() {
 	type about struct {
-		sources map[flow.Addr]bool
+		sources map[flow.Addr]uint64
 		count   uint64
 		frames  []uint32
 		ports   map[uint16]bool
@@ -101,17 +101,22 @@ func (c *inquiry) loops() {
 		}
 		a := by[e.About]
 		if a == nil {
-			a = &about{sources: map[flow.Addr]bool{}, ports: map[uint16]bool{}}
+			a = &about{sources: map[flow.Addr]uint64{}, ports: map[uint16]bool{}}
 			by[e.About] = a
 		}
-		a.sources[e.Src], a.src = true, e.Src
+		a.sources[e.Src] += e.Count
+		a.src = e.Src
 		a.ports[e.Port] = true
 		a.count += e.Count
 		a.frames = append(a.frames, e.Frames...)
 	}
 	falling := c.falling()
 	for dst, a := range by {
-		if len(a.sources) > 2 && a.count <= 3*uint64(len(a.sources)) || len(a.ports) > 8 && !falling[dst] { // a traceroute walks on purpose
+		most := uint64(0)
+		for _, n := range a.sources {
+			most = max(most, n)
+		}
+		if !falling[dst] && most <= 6 && (len(a.sources) > 2 && a.count <= 3*uint64(len(a.sources)) || len(a.ports) > 8) { // a traceroute walks on purpose
 			c.add(Finding{Severity: Info, Protocol: "icmp", Code: "traceroute", Confidence: 0.7, Frames: a.frames, Summary: fmt.Sprintf("Somebody traced the route to %v.", dst),
 				Detail: fmt.Sprintf("%d routers answered that the TTL was exceeded, each a few times.", len(a.sources))})
 			continue
@@ -218,6 +223,12 @@ func (c *inquiry) unreachable() {
 			continue
 		}
 		kind := refusal(e)
+		if e.Proto == 17 && kind == "udp-port-closed" && quotedFrom(e) == 53 {
+			c.add(Finding{Severity: Info, Protocol: "icmp", Code: "late-answer-refused", Confidence: 0.8, Frames: e.Frames, Flow: quotedFlow(e),
+				Summary: fmt.Sprintf("%v refuses answers of %v that come after it stopped waiting.", e.Src, e.Dst),
+				Detail:  fmt.Sprintf("%d answers came to a port that was closed again.", e.Count)})
+			continue
+		}
 		where := text.Service(e.About, e.Port)
 		if e.Port == 0 {
 			where = e.About.String()
@@ -260,6 +271,14 @@ func (c *inquiry) unreachable() {
 			x.explained = "icmp"
 		}
 	}
+}
+
+// quotedFrom is the source port of the quoted packet.
+func quotedFrom(e *control.Errors) uint16 {
+	if a, p := e.Quoted.End(0); a == e.About && p == e.Port {
+		return e.Quoted.PortB()
+	}
+	return e.Quoted.PortA()
 }
 
 func quotedFlow(e *control.Errors) string {
@@ -333,6 +352,11 @@ func (c *inquiry) mtu() {
 			c.tooLarge(x, i, told)
 		}
 	}
+	for _, x := range c.conns {
+		if x.explained == "" && (told[x.addr(0)] != nil || told[x.addr(1)] != nil) && (x.side(0).LostLen[1] >= 500 || x.side(1).LostLen[1] >= 500) {
+			x.explained = "pmtud-working"
+		}
+	}
 	for dst, e := range told {
 		if c.has("pmtud-blackhole") && e.Count > 0 && e.MTU != 0 && c.stuckTo(dst) {
 			continue
@@ -363,10 +387,11 @@ func (c *inquiry) stuckTo(a flow.Addr) bool {
 // nothing that large was ever acknowledged while it lasted.
 func (c *inquiry) tooLarge(x *conn, i int, told map[flow.Addr]*control.Errors) {
 	s := x.side(i)
-	if x.explained != "" || s.MaxRun < 3 || s.LostLen[0] < 500 || s.MaxLen < 1000 {
+	if x.explained != "" || s.MaxRun < 1 || s.LostLen[0] < 500 || s.MaxLen < 1000 {
 		return
 	}
-	stuck := s.OpenRun >= 3 && s.OpenLen >= 1000 && s.AckedLen < s.LostLen[0]
+	first := s.OpenRun >= 1 && s.AckedLen == 0 && x.half(i).Bytes > 3*uint64(s.MaxLen) && x.half(i^1).Bytes == 0 && x.s.Last-s.OpenSince > 2e9 // right from the first flight
+	stuck := s.OpenRun >= 3 && s.OpenLen >= 1000 && s.AckedLen < s.LostLen[0] || first
 	shrunk := s.MaxRun >= 3 && s.LostLen[1] > 1000 && s.AckedLen < s.LostLen[1]
 	if !stuck && !shrunk {
 		return

@@ -19,7 +19,7 @@ func (c *inquiry) windows() {
 			s := x.side(i)
 			zero := x.d.Count[i][tcp.ZeroWindow]
 			probes := x.d.Count[i^1][tcp.ZeroWindowProbe]
-			if zero >= 2 && s.ZeroTime > 100e6 || zero > 0 && probes > 0 {
+			if zero >= 2 && s.ZeroTime > 20e6 || zero > 0 && probes > 0 {
 				x.explained = "zero-window"
 				c.add(Finding{Severity: High, Protocol: "tcp", Code: "zero-window", Confidence: 0.93, Frames: append(x.d.Evidence[tcp.ZeroWindow][:], x.d.Evidence[tcp.ZeroWindowProbe][:]...), Flow: x.flow(),
 					Summary: fmt.Sprintf("%v does not read what it gets: its receive window was closed %d times, for %s in total.", x.addr(i), zero, ms(s.ZeroTime)),
@@ -111,6 +111,9 @@ type lossy struct {
 // loss finds data that was sent again because it was lost, by direction, and says on
 // which side of the capture point that was. A rate limit loses too, at a ceiling.
 func (c *inquiry) loss() {
+	if c.copying {
+		return
+	}
 	by := map[[2]flow.Addr]*lossy{}
 	var order []*lossy
 	for _, x := range c.conns {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"ghostbot/forensics/control"
 	"ghostbot/forensics/facts"
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/semantic/text"
@@ -38,7 +39,6 @@ type inquiry struct {
 	copying   bool // the capture has packets twice
 	conflict  map[flow.Addr]bool
 	icmpAbout map[flow.Addr]bool // destinations that ICMP errors explain
-	badNames  bool
 }
 
 // end is a service: address and port.
@@ -76,8 +76,8 @@ func (c *conn) rtt() int64 {
 	return best
 }
 
-// atClient reports that the capture point is nearer to the client: what it sends is
-// acknowledged late, what it gets at once.
+// near reports that the capture point is near to end i: what it sends is acknowledged
+// late, what it gets at once.
 func (c *conn) near(i int) bool {
 	a, b := &c.d.RTT[i], &c.d.RTT[i^1]
 	if a.N > 0 && b.N > 0 {
@@ -88,17 +88,18 @@ func (c *conn) near(i int) bool {
 
 // service is what happened at one address and port.
 type service struct {
-	end      end
-	conns    []*conn
-	opened   int
-	refused  int
-	silent   int
-	resyn    int // opened, but only after the SYN was sent again
-	unserved int // opened, asked, acknowledged, never answered
-	served   int
-	half     int // SYN-ACK sent, never acknowledged
-	attempts int
-	sources  map[flow.Addr]bool
+	end          end
+	conns        []*conn
+	opened       int
+	refused      int
+	silent       int
+	resyn        int // opened, but only after the SYN was sent again
+	unserved     int // opened, asked, acknowledged, never answered
+	served       int
+	half         int // SYN-ACK sent, never acknowledged
+	attempts     int
+	sources      map[flow.Addr]bool
+	firstRefused int64
 }
 
 const maxConns = 200_000
@@ -199,6 +200,23 @@ func (c *inquiry) has(code string) bool {
 	return slices.ContainsFunc(c.out, func(f Finding) bool { return f.Code == code })
 }
 
+// distance is the round trip to a host, as far as anything tells; 0: unknown.
+func (c *inquiry) distance(a flow.Addr) (rtt int64) {
+	for _, list := range [][]*control.Pair{c.f.Control.V4.Pairs, c.f.Control.V6.Pairs} {
+		for _, p := range list {
+			if p.Dst == a && p.RTT.N > 0 {
+				return p.RTT.Median()
+			}
+		}
+	}
+	for _, x := range c.conns {
+		if x.addr(x.server()) == a && x.s.InitialRTT > 0 && x.half(x.client).SYNs == 1 && (rtt == 0 || x.s.InitialRTT < rtt) {
+			rtt = x.s.InitialRTT
+		}
+	}
+	return rtt
+}
+
 // maxPerCode keeps one kind of trouble from burying the others.
 const maxPerCode = 3
 
@@ -236,13 +254,6 @@ func ms(ns int64) string {
 	default:
 		return d.Round(10 * time.Microsecond).String()
 	}
-}
-
-func frames(lists ...[]uint32) (out []uint32) {
-	for _, l := range lists {
-		out = append(out, l...)
-	}
-	return out
 }
 
 func plural(n int, one, many string) string {

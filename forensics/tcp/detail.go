@@ -243,7 +243,7 @@ func (a *Side) copyOf(v *frame.View, g *Segment) bool {
 		if q.seq != p.seq || q.len != p.len || q.ack != p.ack || q.flags != p.flags || q.win != p.win || q.ttl == 0 || q.ts != p.ts {
 			continue
 		}
-		if id && q.id != p.id || !id && (g.Len == 0 || !g.HasTime) {
+		if id && q.id != p.id || !id && (!g.HasTime || g.Len == 0 && g.Flags&(SYN|FIN) == 0) {
 			continue
 		}
 		a.Copies++
