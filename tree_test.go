@@ -60,12 +60,13 @@ var arrows = map[string][]string{
 	"ghostbot/forensics":   {"ghostbot/forensics/..."},
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},
 
-	"ghostbot/cmd/ghostbot/*": {"ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/cmd/ghostbot/..."},
-	"ghostbot/cmd/ghostbot":   {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
+	"ghostbot/cmd/ghostbot/*":    {},
+	"ghostbot/cmd/ghostbot/pcap": {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
+	"ghostbot/cmd/ghostbot":      {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 
 	"ghostbot/internal/pcapgen": {},
 
-	"ghostbot/forensics/trace":           {},
+	"ghostbot/forensics/trace":           {"ghostbot/forensics/frame"},
 	"ghostbot/forensics/trace/tracetest": {"ghostbot/forensics/trace"},
 	"ghostbot/forensics/picture":         {"ghostbot/forensics/trace"},
 	"ghostbot/forensics/compare":         {"ghostbot/forensics/trace", "ghostbot/forensics/compare/..."},

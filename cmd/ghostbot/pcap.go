@@ -2,25 +2,31 @@ package main
 
 import (
 	"context"
+	"errors"
 
-	"ghostbot/cmd/ghostbot/dissect"
+	"ghostbot/cmd/ghostbot/pcap"
 )
 
 // pcapVerb analyses captures.
 func pcapVerb(ctx context.Context, c *cli, args []string) error {
-	f := dissect.Flags{Out: c.out, Err: c.err, Clean: oneLine}
-	files, err := c.flags("pcap", args, f.Define)
+	var o pcap.Options
+	files, err := c.flags("pcap", args, o.Define)
 	if err != nil {
 		return err
 	}
-	switch result, err := f.Run(ctx, files); result {
-	case dissect.Usage:
-		return usageError("pcap%w", err)
-	case dissect.Stopped:
-		return fail(exitInternal, "pcap%w", err)
-	case dissect.Reached:
-		return fail(exitNegative, "")
-	default:
-		return err
+	if len(files) == 0 {
+		return usageError("pcap wants at least one capture file")
 	}
+	err = o.Run(ctx, files, pcap.Streams{Out: c.out, Err: c.err, Line: oneLine, Encode: encode})
+	switch {
+	case errors.Is(err, pcap.ErrUsage):
+		return usageError("pcap: %w", err)
+	case errors.Is(err, pcap.ErrWrite):
+		return fail(exitUnavailable, "pcap: %w", err)
+	case errors.Is(err, pcap.ErrReached):
+		return fail(exitNegative, "")
+	case errors.Is(err, pcap.ErrInterrupted):
+		return fail(exitInternal, "pcap: %w", err)
+	}
+	return err
 }

@@ -1,0 +1,183 @@
+// Package pcap is the verb pcap without its command line: it analyses captures, prints what is wrong,
+// writes what people keep of it (reports, pictures, the semantic JSON for a model) and compares two
+// captures. It joins the rooms of forensics; the errors say which exit code they mean.
+package pcap
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+
+	"ghostbot/cmd/ghostbot/bar"
+	"ghostbot/forensics"
+	"ghostbot/forensics/facts"
+	"ghostbot/forensics/filter"
+	"ghostbot/forensics/finding"
+	"ghostbot/forensics/semantic"
+)
+
+// Errors that callers tell apart: a wrong flag or file, a place that cannot be written to, a finding
+// of the severity that was asked for, and the end that somebody asked for.
+var (
+	ErrUsage       = errors.New("usage")
+	ErrWrite       = errors.New("not written")
+	ErrReached     = errors.New("severity reached")
+	ErrInterrupted = errors.New("interrupted")
+)
+
+// Options are the flags.
+type Options struct {
+	JSON, Frames, NoHash          bool
+	FailOn, Filter                string
+	Compare, Mode                 string
+	SemanticDir, ReportDir, Plots string
+}
+
+// Streams are where output goes. Line makes any text safe for one line of a terminal, Encode writes
+// a value as JSON.
+type Streams struct {
+	Out, Err io.Writer
+	Line     func(string) string
+	Encode   func(io.Writer, any) error
+}
+
+const severityNames = "info low medium high critical"
+
+// Define defines the flags.
+func (r *Options) Define(fs *flag.FlagSet) {
+	fs.BoolVar(&r.JSON, "json", false, "")
+	fs.BoolVar(&r.Frames, "frames", false, "")
+	fs.BoolVar(&r.NoHash, "no-hash", false, "")
+	fs.StringVar(&r.FailOn, "fail-on", "", "")
+	fs.StringVar(&r.Filter, "filter", "", "")
+	fs.StringVar(&r.Compare, "compare", "", "")
+	fs.StringVar(&r.Mode, "mode", "", "")
+	fs.StringVar(&r.SemanticDir, "semantic-dir", "", "")
+	fs.StringVar(&r.ReportDir, "report-dir", "", "")
+	fs.StringVar(&r.Plots, "plots", "", "")
+}
+
+// run is one run of the verb.
+type run struct {
+	*Options
+	Streams
+	analysis forensics.Options
+	limit    finding.Severity
+}
+
+// refused is an error that is an ErrUsage and says only why.
+type refused struct{ error }
+
+// Unwrap returns why.
+func (r refused) Unwrap() error { return r.error }
+
+// Is makes it an ErrUsage.
+func (r refused) Is(target error) bool { return target == ErrUsage }
+
+func usage(format string, args ...any) error { return refused{fmt.Errorf(format, args...)} }
+
+// Run does what the options say to the files, of which there is at least one.
+func (r *Options) Run(ctx context.Context, files []string, s Streams) error {
+	if err := r.check(len(files)); err != nil {
+		return err
+	}
+	v := &run{Options: r, Streams: s, analysis: forensics.Options{Hash: !r.NoHash, Frames: r.Frames}}
+	if r.FailOn != "" {
+		var ok bool
+		if v.limit, ok = finding.ParseSeverity(r.FailOn); !ok {
+			return usage("invalid value %q for flag -fail-on (accepted: %s)", r.FailOn, severityNames)
+		}
+	}
+	if r.Filter != "" {
+		var err error
+		if v.analysis.Filter, err = filter.Parse(r.Filter); err != nil {
+			return usage("%w", err)
+		}
+	}
+	if r.Compare != "" {
+		return v.both(ctx, files[0])
+	}
+	return v.each(ctx, files)
+}
+
+// check answers flags that do not fit together, or to the files.
+func (r *Options) check(files int) error {
+	switch {
+	case r.Compare == "" && r.Mode != "":
+		return usage("flag -mode wants -compare FILE")
+	case r.Compare == "":
+		return nil
+	case r.Mode != Endpoints && r.Mode != Baseline:
+		return usage("invalid value %q for flag -mode (accepted: %s %s)", r.Mode, Endpoints, Baseline)
+	case files != 1:
+		return usage("flag -compare wants one capture file beside it, not %d", files)
+	case r.Plots != "":
+		return usage("flag -plots draws one capture, and -compare has two")
+	}
+	return nil
+}
+
+// each analyses one file after the other. A file that is no capture does not keep the others from
+// being read.
+func (v *run) each(ctx context.Context, files []string) error {
+	var docs []*semantic.Document
+	var bad []error
+	reached := false
+	for _, name := range files {
+		doc, err := v.file(ctx, name, nil)
+		if errors.Is(err, ErrUsage) {
+			bad = append(bad, errors.Unwrap(err))
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		docs = append(docs, doc)
+		for i := range doc.Findings {
+			reached = reached || v.limit > 0 && doc.Findings[i].Severity >= v.limit
+		}
+		if !v.JSON {
+			doc.Text(v.Out, v.Line)
+		}
+	}
+	if err := v.print(docs, len(files)); err != nil {
+		return err
+	}
+	if len(bad) > 0 {
+		return usage("%w", errors.Join(bad...))
+	}
+	if reached {
+		return ErrReached
+	}
+	return nil
+}
+
+// print prints an object for one file and a list for several.
+func (v *run) print(docs []*semantic.Document, files int) error {
+	switch {
+	case !v.JSON || len(docs) == 0:
+		return nil
+	case files == 1:
+		return v.Encode(v.Out, docs[0])
+	}
+	return v.Encode(v.Out, docs)
+}
+
+// file analyses one file and writes what was asked for beside the output.
+func (v *run) file(ctx context.Context, name string, each func(*facts.Packet)) (*semantic.Document, error) {
+	o := v.analysis
+	b := bar.New(v.Err, v.Line(name))
+	o.Progress, o.Each = b.Show, each
+	a, err := forensics.Analyze(ctx, name, o)
+	b.Clear()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("%s: %w", name, ErrInterrupted)
+	}
+	if err != nil {
+		return nil, refused{err}
+	}
+	doc := a.Semantic()
+	return doc, v.keep(ctx, name, doc)
+}
