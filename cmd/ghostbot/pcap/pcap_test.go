@@ -175,7 +175,7 @@ func TestAllFiles(t *testing.T) {
 		"-json":                     nil,
 		"-report-dir OUT":           {"a_executive_summary.md", "a_forensic_report.md"},
 		"-semantic-dir OUT":         {"a_semantic.json"},
-		"-plots OUT":                {"a_rtt.png", "a_throughput.png"},
+		"-plots OUT":                {"a_rtt.png", "a_sequence.png", "a_throughput.png"}, // bulk has a worst stream
 		"-plots OUT -filter udp":    nil,
 		"-semantic-dir OUT -frames": {"a_semantic.json"},
 		"-compare " + a + " -mode endpoints -report-dir OUT": {"a_executive_summary.md", "a_forensic_report.md", "a_vs_a_comparison.md"},
