@@ -37,8 +37,12 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
+	"strings"
+	"time"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook/place"
 	"ghostbot/agent/playbook/rules"
 )
 
@@ -70,5 +74,49 @@ func (br *Brain) Next(ctx context.Context, v agent.View) (agent.Turn, error) {
 	if err := ctx.Err(); err != nil {
 		return agent.Turn{}, fmt.Errorf("playbook turn: %w", err)
 	}
-	return newBoard(v).next(br.opt), nil
+	b := newBoard(v)
+	t := b.next(br.opt)
+	if err := rest(ctx, b.apart(t)); err != nil {
+		return agent.Turn{}, fmt.Errorf("playbook turn: %w", err)
+	}
+	return t, nil
+}
+
+// apartBy is how long two looks at a queue must be apart to be two: connections that
+// a busy program takes a moment later are in both of two looks in a row.
+const apartBy = time.Second
+
+// apart is how long to wait before t, so that a queue in which connections waited
+// is not looked at again at once.
+func (b *board) apart(t agent.Turn) time.Duration {
+	if !slices.ContainsFunc(b.places, func(p *place.Place) bool { return p.Has("queue-waiting") }) {
+		return 0
+	}
+	var wait time.Duration
+	for _, m := range t.Moves {
+		run, ok := m.(agent.RunShell)
+		if !ok || !strings.HasPrefix(run.Command, "ss -ltn ") {
+			continue
+		}
+		for _, o := range b.view.Observations {
+			if old, ok := o.Move.(agent.RunShell); ok && old.Command == run.Command {
+				wait = max(wait, min(apartBy, apartBy-b.view.Now.Sub(o.Time)))
+			}
+		}
+	}
+	return wait
+}
+
+func rest(ctx context.Context, d time.Duration) error {
+	if d <= 0 {
+		return nil
+	}
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
