@@ -9,6 +9,7 @@ package dns
 
 import (
 	"encoding/binary"
+	"hash/maphash"
 	"slices"
 	"strings"
 
@@ -35,6 +36,7 @@ type Query struct {
 	Answered  bool
 	Retried   bool // asked again, in this conversation or another
 	Retry     bool // asks again what an earlier query asked
+	Recovered bool // was answered when it was asked again; complete after Finish
 	Name      uint32
 	Frame     uint32
 	Answer    uint32 // frame
@@ -101,22 +103,34 @@ type Log struct {
 	names              map[string]uint32
 	ring               []Query
 	next               uint32
-	byID               map[transaction]uint32 // index + 1
-	asked              map[question]uint32
+	byID               map[uint64]uint32 // by the hash of conversation and ID; index + 1
+	asked              map[uint64]uint32 // by the hash of a question; index + 1
 	message            message
+	last               *Server
+	seed               uint64
 	streams            map[flow.Key]*[2][]byte
 }
 
-type transaction struct {
-	k  flow.Key
-	id uint16
+// transaction hashes a conversation and an ID. Whoever finds something by it
+// compares the rest.
+func (l *Log) transaction(k *flow.Key, id uint16) uint64 {
+	return k.Hash(l.seed+uint64(id)<<1) ^ uint64(id)
 }
 
-// question is what makes two queries ask the same.
-type question struct {
-	client, server flow.Addr
-	name           uint32
-	typ            uint16
+// find returns the newest transaction of a conversation and ID.
+func (l *Log) find(k *flow.Key, id uint16) *Query {
+	if i := l.byID[l.transaction(k, id)]; i != 0 {
+		if q := &l.ring[i-1]; q.ID == id && q.Key == *k {
+			return q
+		}
+	}
+	return nil
+}
+
+// question hashes what makes two queries ask the same.
+func (l *Log) question(q *Query) uint64 {
+	k := flow.Key{A: q.Client(), B: q.Server(), Ports: uint64(q.Name)<<16 | uint64(q.Type)}
+	return k.Hash(l.seed)
 }
 
 type message struct {
@@ -176,8 +190,8 @@ func (m *message) readName(b []byte) []byte {
 
 // New makes a log.
 func New() *Log {
-	return &Log{Types: map[uint16]uint64{}, Servers: map[flow.Addr]*Server{}, names: map[string]uint32{}, byID: map[transaction]uint32{},
-		asked: map[question]uint32{}, streams: map[flow.Key]*[2][]byte{}, Latency: stat.Dist{Limit: 1 << 15}}
+	return &Log{seed: maphash.Bytes(maphash.MakeSeed(), nil), Types: map[uint16]uint64{}, Servers: map[flow.Addr]*Server{}, names: map[string]uint32{}, byID: map[uint64]uint32{},
+		asked: map[uint64]uint32{}, streams: map[flow.Key]*[2][]byte{}, Latency: stat.Dist{Limit: 1 << 15}}
 }
 
 // UDP takes the payload of a datagram from or to port 53.
@@ -257,6 +271,9 @@ func (l *Log) Text(i uint32) string {
 }
 
 func (l *Log) server(a flow.Addr) *Server {
+	if l.last != nil && l.last.Addr == a {
+		return l.last
+	}
 	s := l.Servers[a]
 	if s == nil {
 		if len(l.Servers) >= maxServers {
@@ -265,6 +282,7 @@ func (l *Log) server(a flow.Addr) *Server {
 		s = &Server{Addr: a, Evidence: map[string][]uint32{}, Latency: stat.Dist{Limit: 4096}}
 		l.Servers[a] = s
 	}
+	l.last = s
 	return s
 }
 
@@ -279,15 +297,12 @@ func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
 	m := &l.message
 	l.Queries++
 	l.Types[m.typ]++
-	id := transaction{*k, m.id}
-	if i := l.byID[id]; i != 0 {
-		if q := &l.ring[i-1]; !q.Answered && uint64(now)-uint64(q.Time) < uint64(resend) {
-			l.Resends++
-			q.Resent, q.Retried = frame, true
-			l.server(q.Server()).Retries++
-			l.Retries++
-			return
-		}
+	if q := l.find(k, m.id); q != nil && !q.Answered && uint64(now)-uint64(q.Time) < uint64(resend) {
+		l.Resends++
+		q.Resent, q.Retried = frame, true
+		l.server(q.Server()).Retries++
+		l.Retries++
+		return
 	}
 	q := Query{Key: *k, Dir: d, ID: m.id, Type: m.typ, TCP: tcp, Name: l.name(m.name), Frame: frame, Time: now}
 	s := l.server(q.Server())
@@ -295,22 +310,24 @@ func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
 	if int(q.Name) < len(l.Names) {
 		l.Names[q.Name].Count++
 	}
-	l.retry(&q, s, now)
+	asks := l.question(&q)
+	l.retry(&q, s, asks, now)
 	i := l.store(&q)
-	l.byID[id] = i + 1
+	l.byID[l.transaction(k, m.id)] = i + 1
 	if len(l.asked) >= maxRetry {
 		clear(l.asked)
 	}
-	l.asked[question{q.Client(), q.Server(), q.Name, q.Type}] = i + 1
+	l.asked[asks] = i + 1
 }
 
 // retry recognises a question that is asked again from another port.
-func (l *Log) retry(q *Query, s *Server, now int64) {
-	i := l.asked[question{q.Client(), q.Server(), q.Name, q.Type}]
-	if i == 0 || l.ring[i-1].Name != q.Name || l.ring[i-1].Server() != q.Server() {
+func (l *Log) retry(q *Query, s *Server, asks uint64, now int64) {
+	i := l.asked[asks]
+	if i == 0 {
 		return
 	}
-	if before := &l.ring[i-1]; !before.Answered && now-before.Time < 30e9 {
+	before := &l.ring[i-1]
+	if !before.Answered && before.Name == q.Name && before.Type == q.Type && before.Client() == q.Client() && now-before.Time < 30e9 {
 		before.Retried, q.Retry = true, true
 		l.Retries++
 		s.Retries++
@@ -327,10 +344,12 @@ func (l *Log) store(q *Query) uint32 {
 	l.next = (l.next + 1) % maxOpen
 	old := &l.ring[i]
 	l.retire(old)
-	if id := (transaction{old.Key, old.ID}); l.byID[id] == i+1 {
+	if id := l.transaction(&old.Key, old.ID); l.byID[id] == i+1 {
 		delete(l.byID, id)
 	}
-	l.Forgotten++
+	if !old.Answered && q.Time-old.Time < 30e9 {
+		l.Forgotten++
+	}
 	*old = *q
 	return i
 }
@@ -379,12 +398,11 @@ func (l *Log) response(k *flow.Key, d uint8, frame uint32, now int64) {
 			l.Names[n].Fail++
 		}
 	}
-	i := l.byID[transaction{*k, m.id}]
-	if i == 0 {
+	q := l.find(k, m.id)
+	if q == nil {
 		l.Unsolicited++
 		return
 	}
-	q := &l.ring[i-1]
 	if q.Answered {
 		return
 	}
@@ -419,19 +437,38 @@ func (l *Log) Finish() {
 	for i := range l.ring {
 		l.retire(&l.ring[i])
 	}
+	l.recover()
 	slices.SortFunc(l.Open, func(a, b Query) int { return int(a.Frame) - int(b.Frame) })
 }
 
-// AnsweredLater reports whether the question of an unanswered query was answered
-// when it was asked again.
-func (l *Log) AnsweredLater(q *Query) bool {
+// recover marks the unanswered queries whose question was answered when it was
+// asked again.
+func (l *Log) recover() {
+	type ask struct {
+		client flow.Addr
+		name   uint32
+		typ    uint16
+	}
+	last := map[ask]int64{} // when it was asked with success
+	for i := range l.Open {
+		q := &l.Open[i]
+		last[ask{q.Client(), q.Name, q.Type}] = 0
+	}
+	if len(last) == 0 {
+		return
+	}
 	for i := range l.ring {
-		r := &l.ring[i]
-		if r.Answered && r.Time > q.Time && r.Time-q.Time < 60e9 && r.Name == q.Name && r.Type == q.Type && r.Client() == q.Client() {
-			return true
+		q := &l.ring[i]
+		k := ask{q.Client(), q.Name, q.Type}
+		if at, ok := last[k]; ok && q.Answered && q.Time > at {
+			last[k] = q.Time
 		}
 	}
-	return false
+	for i := range l.Open {
+		q := &l.Open[i]
+		at := last[ask{q.Client(), q.Name, q.Type}]
+		q.Recovered = at > q.Time && at-q.Time < 60e9
+	}
 }
 
 // Top returns the names with the largest figure, at most n.

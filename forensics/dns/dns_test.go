@@ -139,7 +139,7 @@ func TestMemoryIsBounded(t *testing.T) {
 	s := &script{l: New()}
 	const n = maxOpen + 5000
 	for i := range n {
-		s.q(float64(i), uint16(i), uint16(i>>4), fmt.Sprintf("n%d.example.com", i))
+		s.q(float64(i)/10, uint16(i), uint16(i>>4), fmt.Sprintf("n%d.example.com", i))
 	}
 	s.l.Finish()
 	if s.l.Unanswered != n || s.l.Forgotten != 5000 || len(s.l.Names) != maxNames || len(s.l.Open) > 1000 || len(s.l.byID) > maxOpen {

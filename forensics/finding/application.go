@@ -115,7 +115,7 @@ func (c *inquiry) unanswered(s *dns.Server) {
 		if q.Server() != s.Addr {
 			continue
 		}
-		if c.f.DNS.AnsweredLater(q) {
+		if q.Recovered {
 			recovered++
 		} else {
 			stuck++
@@ -217,12 +217,13 @@ func alertReason(code uint8) string {
 func (c *inquiry) now() time.Time { return time.Unix(0, c.f.First) }
 
 func (c *inquiry) byNumber(n uint32) *conn {
-	for _, x := range c.conns {
-		if x.s.Number == n {
-			return x
+	if c.numbers == nil {
+		c.numbers = make(map[uint32]*conn, len(c.conns))
+		for _, x := range c.conns {
+			c.numbers[x.s.Number] = x
 		}
 	}
-	return nil
+	return c.numbers[n]
 }
 
 func (c *inquiry) fromClient(s *app.Session, dir int) bool {

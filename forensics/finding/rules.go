@@ -33,6 +33,7 @@ func All(f *facts.Facts) []Finding {
 type inquiry struct {
 	f         *facts.Facts
 	conns     []*conn
+	numbers   map[uint32]*conn
 	services  map[end]*service
 	hops      map[flow.Addr]uint8 // TTL with which a host's own packets arrive
 	out       []Finding

@@ -14,14 +14,14 @@ import (
 
 const (
 	unit    = 100 // nanoseconds of one step of a kept value
-	subBits = 4   // buckets of a histogram per power of two: 2^subBits, 3 % wide each
+	subBits = 3   // buckets of a histogram per power of two: 2^subBits
 	octaves = 32
 )
 
 // Dist is a distribution of durations in nanoseconds. Up to its limit it keeps
 // every value, with a resolution of 100 ns; beyond that a histogram whose
-// percentiles are within 3 %. Count, minimum, maximum and sum are always exact.
-// The zero value keeps 256 values.
+// percentiles are within 6 %. Count, minimum, maximum and sum are always exact.
+// The zero value keeps 128 values.
 type Dist struct {
 	N        int64
 	Min, Max int64
@@ -48,7 +48,7 @@ func (d *Dist) Add(ns int64) {
 	}
 	limit := int(d.Limit)
 	if limit == 0 {
-		limit = 256
+		limit = 128
 	}
 	if len(d.exact) < limit {
 		d.exact, d.sorted = append(d.exact, v), false

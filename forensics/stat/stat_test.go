@@ -55,7 +55,7 @@ func TestHistogramStaysNear(t *testing.T) {
 	slices.Sort(all)
 	for _, q := range []float64{0, 0.01, 0.25, 0.5, 0.95, 0.999} {
 		want := float64(all[int(q*float64(len(all)))])
-		if got := float64(d.Quantile(q)); math.Abs(got-want) > 0.04*want+2*unit {
+		if got := float64(d.Quantile(q)); math.Abs(got-want) > 0.07*want+2*unit {
 			t.Errorf("quantile %v: got %v, want %v", q, got, want)
 		}
 	}
@@ -63,7 +63,7 @@ func TestHistogramStaysNear(t *testing.T) {
 		t.Errorf("min %d max %d n %d are not exact", d.Min, d.Max, d.N)
 	}
 	limit := all[15_000]
-	if got := d.Above(limit); got < 4800 || got > 5200 {
+	if got := d.Above(limit); got < 4600 || got > 5400 {
 		t.Errorf("Above: %d, want about 5000", got)
 	}
 }
@@ -88,7 +88,7 @@ func TestBucketsAreMonotone(t *testing.T) {
 		if b < last || b >= octaves<<subBits {
 			t.Fatalf("value %d: bucket %d after %d", v, b, last)
 		}
-		if m := middle(b); math.Abs(m-float64(v)) > float64(v)/16+1 {
+		if m := middle(b); math.Abs(m-float64(v)) > float64(v)/8+1 {
 			t.Fatalf("value %d: middle %v", v, m)
 		}
 		last = b

@@ -193,6 +193,9 @@ func (t *Tracker) detail(s *Stream) *Detail {
 
 // prepare looks at what a segment repeats before the verdicts change the state.
 func (t *Tracker) prepare(e *Event, v *frame.View) {
+	if e.Stream.retired {
+		return
+	}
 	d := t.detail(e.Stream)
 	if d == nil {
 		if e.New {
@@ -534,6 +537,30 @@ func (u *Turns) answer(e *Event) {
 		u.Mid.Add(e.Time - u.lastServer)
 	}
 	u.lastServer = e.Time
+}
+
+// plenty is how many connections keep their details whatever they are like. Beyond
+// that, those that ended without anything worth telling give theirs up.
+const plenty = 4096
+
+// retire gives up the details of a connection that ended well.
+func (t *Tracker) retire(s *Stream, d *Detail) {
+	if int(t.made)-len(t.spare) < plenty || s.InitialRTT > 150e6 || d.Tag != 0 {
+		return
+	}
+	for c := range Classes {
+		if Class(c) != WindowUpdate && Class(c) != KeepAlive && Class(c) != KeepAliveACK && d.Sum(Class(c)) > 0 {
+			return
+		}
+	}
+	u := &d.Turns
+	if u.Server.Max > 300e6 || u.Mid.Max > 1e9 || u.FirstWait > 800e6 || d.Side[0].Nagle+d.Side[1].Nagle > 0 || s.Half[0].SYNs > 1 || s.Half[1].SYNs > 1 {
+		return
+	}
+	s.retired = true
+	*d = Detail{}
+	t.spare = append(t.spare, s.detail-1)
+	s.detail = 0
 }
 
 // forget gives up the half of the connections that were quiet longest.

@@ -220,6 +220,7 @@ type Stream struct {
 	SYNFrame    uint32 // last SYN
 	Closed      uint8  // how the connection ended: see the constants
 	Reused      bool
+	retired     bool // its details were given up
 }
 
 // How a connection ended.
@@ -251,7 +252,7 @@ type Event struct {
 type Options struct {
 	Frames  bool // list the frames of every verdict
 	Streams int  // 0: 1,200,000
-	Details int  // 0: 60,000
+	Details int  // 0: 40,000
 }
 
 // Tracker follows all connections of a capture.
@@ -291,7 +292,7 @@ func New(o Options) *Tracker {
 		o.Streams = 1_200_000
 	}
 	if o.Details == 0 {
-		o.Details = 60_000
+		o.Details = 40_000
 	}
 	return &Tracker{o: o, RTT: stat.Dist{Limit: 1 << 16}, Gap: stat.Dist{Limit: 1 << 16}}
 }
@@ -346,6 +347,10 @@ func (t *Tracker) Add(v *frame.View, no uint32, now int64) *Event {
 	}
 	if e.RTT > 0 {
 		t.RTT.Add(e.RTT)
+	}
+	if s.Closed == ClosedFIN && g.Len == 0 && e.Detail != nil {
+		t.retire(s, e.Detail)
+		e.Detail = t.Detail(s)
 	}
 	return e
 }
