@@ -14,6 +14,7 @@ type Flow struct {
 	Packets     [2]uint32
 	FirstFrame  uint32
 	Dir         uint8 // who sent the first datagram
+	TTL         uint8 // smallest of the first sender
 	QUIC        bool
 	ReplyAfter  int64 // first datagram to the first of the other end; 0: none
 }
@@ -44,6 +45,9 @@ func (l *Log) Datagram(v *frame.View, no uint32, now int64) {
 		}
 		_, f = l.UDP.Add(&k)
 		*f = Flow{First: now, FirstFrame: no, Dir: uint8(d)}
+	}
+	if d == int(f.Dir) && (f.TTL == 0 || v.TTL < f.TTL) {
+		f.TTL = v.TTL
 	}
 	f.Last = now
 	f.Packets[d]++

@@ -70,7 +70,7 @@ func (c *inquiry) asymmetric() {
 		switch {
 		case a.Packets > 0 && b.Packets > 0:
 			both++
-		case max(a.Packets, b.Packets) >= 3 && (a.Bytes+b.Bytes > 0 || a.ACKed || b.ACKed):
+		case max(a.Packets, b.Packets) >= 3 && (a.Bytes+b.Bytes > 0 || a.ACKed || b.ACKed) && x.d.Sum(tcp.Retransmission)*3 < max(a.Packets, b.Packets):
 			one++
 			at, example = append(at, x.s.FirstFrame), x.flow()
 			x.explained = "asymmetric-path"

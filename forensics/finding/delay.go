@@ -113,9 +113,9 @@ func (c *inquiry) far() {
 	}
 	for _, list := range [][]*control.Pair{c.f.Control.V4.Pairs, c.f.Control.V6.Pairs} {
 		for _, p := range list {
-			if r := &p.RTT; r.N >= 3 && r.Median() > farRTT && !c.has("bufferbloat") && !c.has("jitter") && !c.has("throttling") {
+			if r := &p.RTT; r.N >= 3 && (r.Median() >= farRTT || r.N >= 10 && r.Quantile(0.9) >= farRTT) && !c.has("bufferbloat") && !c.has("jitter") && !c.has("throttling") {
 				c.add(Finding{Severity: Medium, Protocol: "icmp", Code: "high-latency", Confidence: 0.84, Flow: p.Src.String() + " -> " + p.Dst.String(),
-					Summary: fmt.Sprintf("Echo replies of %v take %s (median).", p.Dst, ms(r.Median())),
+					Summary: fmt.Sprintf("Echo replies of %v take %s (median), one in ten more than %s.", p.Dst, ms(r.Median()), ms(r.Quantile(0.9))),
 					Detail:  fmt.Sprintf("%d replies between %s and %s.", r.N, ms(r.Min), ms(r.Max)), Confirm: "mtr -n shows at which hop the time is added."})
 			}
 		}

@@ -96,7 +96,7 @@ func (c *inquiry) loops() {
 	}
 	by := map[flow.Addr]*about{}
 	for _, e := range c.f.Control.Errors {
-		if e.Code != 0 || !(e.Type == 11 && !e.V6 || e.Type == 3 && e.V6) {
+		if e.Code != 0 || !(e.Type == 11 && !e.V6 || e.Type == 3 && e.V6) || c.onPurpose(e) {
 			continue
 		}
 		a := by[e.About]
@@ -139,6 +139,16 @@ func (c *inquiry) loops() {
 				Confirm: fmt.Sprintf("traceroute -n %v", dst)})
 		}
 	}
+}
+
+// onPurpose reports whether the packets that an error is about were sent with a small
+// TTL: traceroutes and programs that open holes in a NAT do that.
+func (c *inquiry) onPurpose(e *control.Errors) bool {
+	if e.Proto != 17 {
+		return false
+	}
+	_, u := c.f.App.UDP.Find(&e.Quoted)
+	return u != nil && u.TTL > 0 && u.TTL < 30
 }
 
 // falling returns destinations whose packets were seen at least four times each.
@@ -223,6 +233,9 @@ func (c *inquiry) unreachable() {
 			continue
 		}
 		kind := refusal(e)
+		if e.Proto == 17 && kind == "udp-port-closed" && e.Port >= 33434 && e.Port < 33535 { // the end of a traceroute
+			continue
+		}
 		if e.Proto == 17 && kind == "udp-port-closed" && quotedFrom(e) == 53 {
 			c.add(Finding{Severity: Info, Protocol: "icmp", Code: "late-answer-refused", Confidence: 0.8, Frames: e.Frames, Flow: quotedFlow(e),
 				Summary: fmt.Sprintf("%v refuses answers of %v that come after it stopped waiting.", e.Src, e.Dst),

@@ -101,6 +101,7 @@ type idTrack struct {
 }
 
 type packet struct {
+	at           int64
 	seq, ack, ts uint32
 	id           uint16
 	win          uint16
@@ -210,7 +211,7 @@ func (t *Tracker) prepare(e *Event, v *frame.View) {
 	if a.Link == 0 {
 		a.Link = v.LinkMark()
 	}
-	e.Copy = a.copyOf(v, g)
+	e.Copy = a.copyOf(v, g, e.Time)
 	if !e.Copy && g.Len > 0 && g.Flags&SYN == 0 {
 		end := g.Seq + uint32(g.Len)
 		e.covered = r.lastack != 0 && !before(r.lastack, end)
@@ -237,13 +238,17 @@ func mark(e *Event, v *frame.View, f *Half, a *Side) ResetMark {
 	return m
 }
 
+// copyAge is how long after a packet its copy may come, ns: less than the shortest
+// retransmission time-out of real stacks (200 ms), as some number no packets.
+const copyAge = 150e6
+
 // copyOf reports whether a segment is a copy of a recent packet, and notes it.
-func (a *Side) copyOf(v *frame.View, g *Segment) bool {
-	p := packet{seq: g.Seq, ack: g.Ack, ts: g.TSVal, id: v.ID, win: g.Win, len: uint16(g.Len), ttl: v.TTL, flags: g.Flags}
+func (a *Side) copyOf(v *frame.View, g *Segment, now int64) bool {
+	p := packet{at: now, seq: g.Seq, ack: g.Ack, ts: g.TSVal, id: v.ID, win: g.Win, len: uint16(g.Len), ttl: v.TTL, flags: g.Flags}
 	id := v.HasID && v.ID != 0
 	for i := range a.ring {
 		q := &a.ring[i]
-		if q.seq != p.seq || q.len != p.len || q.ack != p.ack || q.flags != p.flags || q.win != p.win || q.ttl == 0 || q.ts != p.ts {
+		if q.seq != p.seq || q.len != p.len || q.ack != p.ack || q.flags != p.flags || q.win != p.win || q.ttl == 0 || q.ts != p.ts || uint64(now-q.at) > copyAge {
 			continue
 		}
 		if id && q.id != p.id || !id && (!g.HasTime || g.Len == 0 && g.Flags&(SYN|FIN) == 0) {
