@@ -7,7 +7,7 @@ SIM     := internal/sim/slack/conformance
 GOFLAGS += -trimpath
 export GOFLAGS
 
-.PHONY: record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap screenshots clean deps-run deps-test deps-bench fmt
+.PHONY: record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -81,6 +81,10 @@ bench-waiting:
 bench-pcap: deps-bench build
 	@echo "== ghostbot pcap beside cat, tcptrace and tshark"
 	@$(BIN)/ghostlab pcapbench
+
+mutants:
+	@echo "== 100,000 captures with changed bytes (make test takes 5,000)"
+	@GHOST_MUTANTS=$${GHOST_MUTANTS:-100000} $(GO) test -count 1 -timeout 60m -run '^TestMutants$$' -v ./forensics
 
 screenshots: deps-test build
 	@echo "== pictures of the documents, from the demo and a terminal"

@@ -10,7 +10,7 @@ import (
 // flood finds handshakes that are opened in masses and never completed.
 func (c *inquiry) flood() {
 	for _, v := range c.services {
-		if pending := v.half + v.silent; v.attempts >= 60 && pending*10 >= v.attempts*6 && (len(v.sources) > 20 || pending >= 100) {
+		if pending := v.half + v.silent; v.attempts >= 50 && pending*10 >= v.attempts*6 && (len(v.sources) > 20 || pending >= 60) {
 			for _, x := range v.conns {
 				if !x.s.Done {
 					x.explained = "syn-flood"
@@ -273,7 +273,7 @@ func (c *inquiry) limited(v *service, silent int, at []uint32) {
 	again, lost := 0, uint32(0)
 	var example *conn
 	for _, x := range v.conns {
-		if cl := x.half(x.client); cl.SYNs > 1 && x.side(x.client).Copies == 0 {
+		if cl, sv := x.half(x.client), x.half(x.server()); (cl.SYNs > 1 || sv.SYNs > 1 && x.s.Done) && x.side(0).Copies+x.side(1).Copies == 0 {
 			again++
 			example = x
 			at = append(at, x.s.FirstFrame, x.s.SYNFrame)
@@ -301,13 +301,13 @@ func (c *inquiry) limited(v *service, silent int, at []uint32) {
 	}
 	if again*3 >= v.attempts || silent == 0 {
 		for _, x := range v.conns {
-			if x.half(x.client).SYNs > 1 && x.explained == "" {
+			if (x.half(x.client).SYNs > 1 || x.half(x.server()).SYNs > 1) && x.explained == "" {
 				x.explained = "packet-loss"
 			}
 		}
 		c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "packet-loss", Confidence: 0.75, Frames: at, Flow: example.flow(),
-			Summary: fmt.Sprintf("SYNs to %s are lost: %d of %d connections needed more than one.", text.Service(v.end.a, v.end.p), again, v.attempts),
-			Detail:  "Each lost SYN costs a second or more before the connection opens.",
+			Summary: fmt.Sprintf("Handshakes with %s lose packets: %d of %d connections needed a SYN or SYN-ACK more than once.", text.Service(v.end.a, v.end.p), again, v.attempts),
+			Detail:  "Each of them costs a second or more before the connection opens.",
 			Confirm: "Capture at the server: which of the SYNs arrive tells the direction of the loss."})
 	}
 }

@@ -233,6 +233,9 @@ func (c *inquiry) unreachable() {
 			continue
 		}
 		kind := refusal(e)
+		if kind == "no-route" && e.V6 && c.spoke(e.About) {
+			kind = "admin-prohibited" // it has a route for others: a filter says so
+		}
 		if e.Proto == 17 && kind == "udp-port-closed" && e.Port >= 33434 && e.Port < 33535 { // the end of a traceroute
 			continue
 		}

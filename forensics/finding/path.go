@@ -54,7 +54,7 @@ func (c *inquiry) outage() {
 	for _, x := range c.conns {
 		for i := range 2 {
 			s := x.side(i)
-			if x.explained != "" || s.Stall < 1500e6 || s.MaxRun < 3 || s.OpenRun >= 3 && s.OpenLen > 0 || x.half(i).Bytes == 0 || s.AckedLen == 0 {
+			if x.explained != "" || s.Stall < 1500e6 || s.MaxRun < 3 || s.OpenRun >= 3 && s.OpenLen > 0 || x.half(i).Bytes == 0 || s.AckedLen == 0 || s.DSACKs*2 >= s.Resent && s.Filled == 0 {
 				continue
 			}
 			other := int(s.Resent+s.Filled) - int(s.MaxRun)
@@ -81,7 +81,7 @@ func (c *inquiry) spikes() {
 			}
 			base := max(x.rtt(), 1e6)
 			needless := s.Needless > 0 && s.Resent+s.Filled == 0 && (x.d.Turns.IdleMax > 400e6 && x.d.Turns.IdleMax > 8*base)
-			dsacked := s.DSACKs > 0 && s.DSACKs*10 >= s.Resent*7 && s.Filled == 0 && x.d.RTT[i].Max > 400e6 && x.d.RTT[i].Max > 8*base && s.MaxRun < 3
+			dsacked := s.DSACKs > 0 && s.DSACKs*10 >= s.Resent*7 && s.Filled == 0 && x.d.RTT[i].Max > 400e6 && x.d.RTT[i].Max > 8*base && s.MaxRun < 5
 			if !needless && !dsacked || s.Copies > 0 {
 				continue
 			}
@@ -204,11 +204,11 @@ func (c *inquiry) lost(l *lossy) {
 	if n < 3 && share < 0.5 {
 		f.Severity, f.Confidence = Low, 0.6
 	}
-	if n >= 5 && (l.queued || l.capped > 0.85 && share < 8) {
+	if n >= 5 && (l.queued || l.capped > 0.9 && share < 8) {
 		f.Code, f.Confidence = "throttling", 0.87
 		f.Summary = fmt.Sprintf("Traffic from %v to %v runs into a rate limit.", l.from, l.to)
 		f.Detail = fmt.Sprintf("%d of %d segments are lost, %s%s. Random loss would vary with neither.", n, l.packets, when(l.queued, "the round trip rises under load to a ceiling", ""),
-			when(l.capped > 0.85, when(l.queued, ", and ", "")+"the rate of new data is constant", ""))
+			when(l.capped > 0.9, when(l.queued, ", and ", "")+"the rate of new data is constant", ""))
 		f.Confirm = "Policers and shapers on the path (tc -s qdisc, QoS policies, a cloud's per-flow limit): the rate equals a configured one."
 	}
 	c.add(f)

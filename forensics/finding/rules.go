@@ -17,6 +17,10 @@ import (
 // a connection keeps later rules from explaining it again: the order of the rules is
 // the order of causes, from the link upwards.
 func All(f *facts.Facts) []Finding {
+	if f.Packets == 0 {
+		return []Finding{{Severity: Info, Protocol: "capture", Code: "empty-capture", Summary: "The capture holds no packets.", Frames: []uint32{}, Confidence: 1,
+			Detail: "Nothing can be said of the network.", Confirm: "The filter and the interface of the capture; whether it was stopped too early."}}
+	}
 	c := survey(f)
 	for _, rule := range []func(*inquiry){
 		(*inquiry).copies, (*inquiry).duplicateAddress, (*inquiry).loops, (*inquiry).neighbours, (*inquiry).unreachable, (*inquiry).mtu, (*inquiry).fragments, (*inquiry).redirects,
@@ -164,7 +168,7 @@ func (c *inquiry) count(x *conn) {
 	switch {
 	case x.s.Done || sv.Data > 0:
 		v.opened++
-		if cl.SYNs > 1 {
+		if cl.SYNs > 1 || sv.SYNs > 1 {
 			v.resyn++
 		}
 		if sv.Bytes > 0 {

@@ -51,6 +51,9 @@ func incomplete(f *facts.Facts) []string {
 	say(f.DNS.Forgotten, "%d DNS transactions were closed early: an answer after them counts as unsolicited")
 	say(f.App.Missed, "%d UDP flows or application sessions were beyond the budget")
 	say(f.Control.Unlisted, "%d ICMP errors were beyond the budget")
+	if f.Packets == 0 {
+		out = append(out, "there is no packet to analyse")
+	}
 	if k := known(f); f.Packets > 0 && k == 0 {
 		out = append(out, "no packet carries a protocol that this analysis follows")
 	}
