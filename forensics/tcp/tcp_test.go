@@ -388,6 +388,32 @@ func TestOptions(t *testing.T) {
 	}
 }
 
+// TestCutHandshakes: without the options of the SYN nobody knows the scale, so no
+// window is called full.
+func TestCutHandshakes(t *testing.T) {
+	k := newTalk()
+	cut := func(client bool, flags uint8, seq, ack uint32) {
+		k.no++
+		v := frame.View{Src: clientAddr, Dst: serverAddr, SPort: clientPort, DPort: serverPort, Kind: frame.TCP}
+		if !client {
+			v.Src, v.Dst, v.SPort, v.DPort = v.Dst, v.Src, v.DPort, v.SPort
+		}
+		v.L4 = header(v.SPort, v.DPort, flags, seq, ack, 1000, 3, 3, 7)
+		v.L4Len = len(v.L4)
+		v.L4 = v.L4[:20]
+		k.t.Add(&v, k.no, 1e18)
+	}
+	cut(true, SYN, 100, 0)
+	cut(false, SYN|ACK, 500, 101)
+	k.c(20.1, ACK, 101, 501, 0, 1000)
+	if e := k.c(22, ACK, 101, 501, 1000, 1000); e.Verdict != 0 {
+		t.Errorf("verdict %q", names(e.Verdict))
+	}
+	if _, known := k.t.ev.Stream.Half[0].Scale(); known {
+		t.Error("the scale is known")
+	}
+}
+
 func TestQuotedSegments(t *testing.T) {
 	k := newTalk()
 	k.c(0, SYN, 100, 0, 0, 1000)

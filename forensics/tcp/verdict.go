@@ -217,7 +217,7 @@ func (t *Tracker) handshake(s *Stream, dir int, g *Segment, no uint32, now int64
 	if s.InitialRTT == 0 && s.synTime != 0 && g.Flags&(SYN|ACK) == ACK {
 		s.InitialRTT = now - s.synTime
 	}
-	if g.Scale >= 0 {
+	if g.Scale >= 0 && !g.Cut {
 		f.scale = g.Scale
 	}
 	if g.Flags&(SYN|FIN|RST) == 0 {
@@ -262,6 +262,7 @@ func (t *Tracker) flags(s *Stream, f, r *Half, g *Segment) {
 		f.firstack = true
 		f.MSS, f.SACKOK = g.MSS, g.SACKOK
 		switch {
+		case g.Cut: // what the options say about scaling is not known
 		case f.scale == scaleUnknown:
 			f.scale, r.scale = scaleUnused, scaleUnused
 		case g.Flags&ACK != 0 && r.scale == scaleUnused:
