@@ -179,6 +179,16 @@ func (c *crowd) edit(i, w int, what string, card posted) posted {
 	window.Lock()
 	defer window.Unlock()
 	o := c.l.click(c.channel(i), c.who(w), card.TS, "Modify")
+	for range 5 {
+		if o.ViewID != "" {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+		o = c.l.click(c.channel(i), c.who(w), card.TS, "Modify")
+	}
+	if o.ViewID == "" {
+		c.l.t.Errorf("case %d: no window opens: %s", i, o.private()+o.Error)
+	}
 	c.l.submit(o.ViewID, c.who(w), map[string]any{"command": "mkdir -p /tmp"})
 	return c.f.find(caseLimit, what, 0, "Approval needed: mkdir")
 }
