@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"runtime/debug"
 
 	"ghostbot/cmd/ghostbot/bar"
 	"ghostbot/forensics"
@@ -42,6 +43,10 @@ type Streams struct {
 	Line     func(string) string
 	Encode   func(io.Writer, any) error
 }
+
+// gcPercent trades a little time for memory: most of what an analysis keeps are
+// tables without pointers, which cost the collector nothing.
+const gcPercent = 40
 
 const severityNames = "info low medium high critical"
 
@@ -83,6 +88,7 @@ func (r *Options) Run(ctx context.Context, files []string, s Streams) error {
 	if err := r.check(len(files)); err != nil {
 		return err
 	}
+	debug.SetGCPercent(gcPercent)
 	v := &run{Options: r, Streams: s, analysis: forensics.Options{Hash: !r.NoHash, Frames: r.Frames}}
 	if r.FailOn != "" {
 		var ok bool
