@@ -36,7 +36,8 @@ var arrows = map[string][]string{
 	"ghostbot/safeexec/redact/*":  {"ghostbot/safeexec/redact/..."},
 	"ghostbot/safeexec/truncate":  {},
 
-	"ghostbot/orchestrator":     {"ghostbot/safeexec"},
+	"ghostbot/orchestrator":     {"ghostbot/safeexec", "ghostbot/orchestrator/..."},
+	"ghostbot/orchestrator/*":   {"ghostbot/orchestrator/..."},
 	"ghostbot/agent":            {"ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/agent/checksum", "ghostbot/agent/commands", "ghostbot/agent/hypothesis", "ghostbot/agent/words"},
 	"ghostbot/agent/checksum":   {},
 	"ghostbot/agent/commands":   {"ghostbot/safeexec"},
@@ -60,9 +61,10 @@ var arrows = map[string][]string{
 	"ghostbot/forensics":   {"ghostbot/forensics/..."},
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},
 
-	"ghostbot/cmd/ghostbot/*":    {},
-	"ghostbot/cmd/ghostbot/pcap": {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
-	"ghostbot/cmd/ghostbot":      {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
+	"ghostbot/cmd/ghostbot/*":     {},
+	"ghostbot/cmd/ghostbot/cloud": {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
+	"ghostbot/cmd/ghostbot/pcap":  {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
+	"ghostbot/cmd/ghostbot":       {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 
 	"ghostbot/internal/pcapgen": {},
 

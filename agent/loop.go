@@ -339,16 +339,23 @@ func (a *Agent) do(ctx context.Context, p place, m Move) error {
 		}
 		return err
 	case CaptureTraffic:
-		return a.capture(ctx, p)(a.o.Captures.Start(ctx, orchestrator.CaptureRequest{
+		r := orchestrator.CaptureRequest{
 			Target: m.Target, ResourceGroup: m.ResourceGroup, StorageAccount: m.StorageAccount, Duration: m.Duration,
 			Context: m.Context, AuthMode: m.AuthMode, Hypothesis: m.Hypothesis, Requester: a.s.c.Requester, Origin: at,
-		}))
+		}
+		return a.capture(ctx, p, func() (orchestrator.Response, error) { return a.o.Captures.Start(ctx, r) })
 	case CheckTask:
-		return a.capture(ctx, p)(a.o.Captures.Check(ctx, orchestrator.TaskRequest{TaskID: m.TaskID, Hypothesis: m.Hypothesis, Origin: at}))
+		return a.capture(ctx, p, func() (orchestrator.Response, error) {
+			return a.o.Captures.Check(ctx, orchestrator.TaskRequest{TaskID: m.TaskID, Hypothesis: m.Hypothesis, Origin: at})
+		})
 	case CancelTask:
-		return a.capture(ctx, p)(a.o.Captures.Cancel(ctx, orchestrator.TaskRequest{TaskID: m.TaskID, Reason: m.Reason, Hypothesis: m.Hypothesis, Origin: at}))
+		return a.capture(ctx, p, func() (orchestrator.Response, error) {
+			return a.o.Captures.Cancel(ctx, orchestrator.TaskRequest{TaskID: m.TaskID, Reason: m.Reason, Hypothesis: m.Hypothesis, Origin: at})
+		})
 	case CleanupTask:
-		return a.capture(ctx, p)(a.o.Captures.Clean(ctx, orchestrator.TaskRequest{TaskID: m.TaskID, Hypothesis: m.Hypothesis, Origin: at}))
+		return a.capture(ctx, p, func() (orchestrator.Response, error) {
+			return a.o.Captures.Clean(ctx, orchestrator.TaskRequest{TaskID: m.TaskID, Hypothesis: m.Hypothesis, Origin: at})
+		})
 	case ManageHypotheses:
 		return a.manage(ctx, p, m)
 	case Complete:
@@ -360,14 +367,21 @@ func (a *Agent) do(ctx context.Context, p place, m Move) error {
 	}
 }
 
-// capture returns a function that journals an answer of the captures.
-func (a *Agent) capture(ctx context.Context, p place) func(orchestrator.Response, error) error {
-	return func(r orchestrator.Response, err error) error {
-		if err != nil {
-			return err
-		}
-		return a.observe(ctx, p, r)
+// capture journals what the captures answer. They wait for people like a command
+// does, and write to the journals meanwhile, so that the fold may be let go.
+func (a *Agent) capture(ctx context.Context, p place, ask func() (orchestrator.Response, error)) error {
+	var r orchestrator.Response
+	err := a.away(func() (err error) {
+		r, err = ask()
+		return err
+	})
+	if err != nil {
+		return err
 	}
+	if err := a.sync(ctx); err != nil {
+		return err
+	}
+	return a.observe(ctx, p, r)
 }
 
 func (a *Agent) unknown(ctx context.Context, p place, m Unknown) error {

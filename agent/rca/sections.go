@@ -192,7 +192,7 @@ func (d *data) captures(b *strings.Builder) {
 	} else {
 		b.WriteString("| Task ID | Target | State | Report | Capture | Entry |\n|---|---|---|---|---|---|\n")
 		for _, t := range ts {
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |%s |\n", d.cell(t.TaskID), d.cell(t.Target), d.cell(string(t.State)),
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |%s |\n", d.cell(t.TaskID), d.cell(t.Target), d.cell(t.Standing()),
 				d.codeCell(t.ReportPath), d.codeCell(t.PcapPath), cite(d.tasks[t.TaskID]))
 		}
 	}

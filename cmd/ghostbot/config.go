@@ -13,6 +13,8 @@ import (
 
 	"github.com/joho/godotenv"
 	"github.com/kelseyhightower/envconfig"
+
+	"ghostbot/cmd/ghostbot/cloud"
 )
 
 // secret is a value that never appears in logs, errors or doctor output.
@@ -59,6 +61,11 @@ type config struct {
 	MaxTurns       int           `envconfig:"GHOST_MAX_TURNS" default:"50"`
 	Anonymize      bool          `envconfig:"GHOST_ANONYMIZE" default:"false"`
 	ReadOnly       bool          `envconfig:"GHOST_READ_ONLY" default:"false"`
+	Subscription   string        `envconfig:"GHOST_AZ_SUBSCRIPTION"`
+	ResourceGroup  string        `envconfig:"GHOST_AZ_RESOURCE_GROUP"`
+	Location       string        `envconfig:"GHOST_AZ_LOCATION"`
+	StorageAccount string        `envconfig:"GHOST_AZ_STORAGE_ACCOUNT"`
+	Container      string        `envconfig:"GHOST_AZ_CONTAINER"`
 	JournalKeyFile string        `envconfig:"GHOST_JOURNAL_KEY_FILE"`
 }
 
@@ -67,7 +74,7 @@ type config struct {
 var ours = []string{
 	"GHOST_APPROVERS", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
 	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_READ_ONLY",
-	"GHOST_JOURNAL_KEY_FILE", "GHOST_FAULT", "GHOST_FAULT_COUNT",
+	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_JOURNAL_KEY_FILE", "GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 
 // loadEnv reads .env in the working directory when it is there; variables that
@@ -189,7 +196,14 @@ func (c *config) check() error {
 	if err := c.choice().Check(); err != nil {
 		return usageError("%w", err)
 	}
+	if err := c.cloud().Check(c.Anonymize); err != nil {
+		return usageError("%w", err)
+	}
 	return nil
+}
+
+func (c *config) cloud() cloud.Account {
+	return cloud.Account{Subscription: c.Subscription, ResourceGroup: c.ResourceGroup, Location: c.Location, StorageAccount: c.StorageAccount, Container: c.Container}
 }
 
 func trim(in []string) []string {

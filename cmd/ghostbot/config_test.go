@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"ghostbot/cmd/ghostbot/cloud"
 )
 
 // environment gives a test an empty working directory and exactly these
@@ -70,6 +72,26 @@ func TestEveryVariable(t *testing.T) {
 		GeminiKey: "k", Model: "gemini-9", GeminiURL: "http://127.0.0.1:1", ModelTokens: 10_000, ModelUSD: 0.25}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
+	}
+}
+
+// The account of captures, which does not go with a hidden topology.
+func TestCloudVariables(t *testing.T) {
+	vars := []string{"GHOST_AZ_SUBSCRIPTION=6f1c2b7e-0b8e-4c57-9d35-3c9a0a9e1b11", "GHOST_AZ_RESOURCE_GROUP=rg", "GHOST_AZ_LOCATION=westeurope",
+		"GHOST_AZ_STORAGE_ACCOUNT=sa01", "GHOST_AZ_CONTAINER=captures"}
+	environment(t, vars...)
+	got, err := load()
+	want := cloud.Account{Subscription: "6f1c2b7e-0b8e-4c57-9d35-3c9a0a9e1b11", ResourceGroup: "rg", Location: "westeurope", StorageAccount: "sa01", Container: "captures"}
+	if err != nil || got.cloud() != want || !got.cloud().Set() {
+		t.Errorf("%+v, %v", got.cloud(), err)
+	}
+	t.Setenv("GHOST_ANONYMIZE", "true")
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "GHOST_ANONYMIZE") {
+		t.Errorf("with a hidden topology: %v", err)
+	}
+	environment(t, vars[0])
+	if _, err := load(); err == nil || !strings.Contains(err.Error(), "GHOST_AZ_RESOURCE_GROUP") {
+		t.Errorf("a part of an account: %v", err)
 	}
 }
 

@@ -225,7 +225,7 @@ func (t *terminal) unfinished(ctx context.Context, but string) error {
 	} else {
 		t.front.Say("  [OK] No unfinished case of a terminal.")
 	}
-	t.front.Say("  [OK] No orphaned captures: captures are not configured.")
+	t.front.Say(t.p.cfg.cloud().Leftovers())
 	return nil
 }
 

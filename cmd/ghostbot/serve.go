@@ -17,7 +17,7 @@ import (
 	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
-	"ghostbot/orchestrator"
+	"ghostbot/cmd/ghostbot/cloud"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
@@ -65,6 +65,7 @@ type program struct {
 	close    func()
 	auditDir string
 	workDir  string
+	self     string // the program's own binary
 	policy   *policy.Policy
 	redactor *redact.Redactor
 	brain    agent.Brain
@@ -81,7 +82,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{cfg: cfg, log: log, auditDir: c.audits(), workDir: filepath.Join(c.state(), "work"),
+	p := &program{cfg: cfg, log: log, auditDir: c.audits(), workDir: filepath.Join(c.state(), "work"), self: self,
 		policy:   policy.New(policy.Options{Self: self}),
 		redactor: redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}}),
 	}
@@ -218,16 +219,18 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 	if p.topology != nil { // what the requester said is known to whoever reads the thread
 		hide = anonymize.New(anonymize.Key(p.topology, parts.SessionID), parts.Opened.Symptom)
 	}
+	dir := filepath.Join(p.workDir, parts.SessionID)
 	shell, err := safeexec.New(safeexec.Options{
 		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Log.Journal(audit.Shell), Approver: parts.Approver,
-		Redactor: p.redactor, Dir: filepath.Join(p.workDir, parts.SessionID), ApprovalTTL: p.cfg.ApprovalTTL,
+		Redactor: p.redactor, Dir: dir, ApprovalTTL: p.cfg.ApprovalTTL,
 		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester, Anonymizer: hide,
 	})
 	if err != nil {
 		return nil, err
 	}
+	captures := p.cfg.cloud().Captures(cloud.Case{SessionID: parts.SessionID, Gate: shell, Journal: parts.Log.Journal(audit.Tasks), Feed: parts.Feed, Self: p.self, Dir: dir})
 	return agent.New(agent.Options{
-		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: orchestrator.New(orchestrator.Options{SessionID: parts.SessionID}),
+		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
 		MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log,
 	})
