@@ -136,6 +136,9 @@ func TestCreateFails(t *testing.T) {
 		if e := tasks[0].end(); e != tc.end || got.Error != tc.code || asked != tc.asked || got.ErrorDetail == "" {
 			t.Errorf("%s: %s, code %s, %d deletions, %q; want %s %s %d", tc.name, e, got.Error, asked, got.ErrorDetail, tc.end, tc.code, tc.asked)
 		}
+		if never := tc.asked == 0 && !strings.HasPrefix(tc.name, "service error"); never != (got.CleanupStatus == nil) {
+			t.Errorf("%s: clean-up %v of what was never made", tc.name, got.CleanupStatus)
+		}
 	}
 }
 

@@ -3,11 +3,13 @@ package orchestrator
 import (
 	"context"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,7 +52,7 @@ case "$1 $2 $3 $4" in
   printf '{"state":"Succeeded","path":"%%s"}\n' "$(cat "captures/$name")" ;;
 "network watcher packet-capture show-status")
   [ -e "captures/$name" ] || { echo "ERROR: (ResourceNotFound) not found" >&2; exit 3; }
-  [ -e "blobs/$name.cap" ] || { echo "blob $name.cap" >> made; echo pcap > "blobs/$name.cap"; }
+  [ -e "blobs/$name.cap" ] || { echo "blob $name.cap" >> made; cp sample "blobs/$name.cap"; }
   echo '{"captureStartTime":"2026-03-17T03:37:35.4291019Z","id":"x","name":"x","packetCaptureError":[],"packetCaptureStatus":"Stopped","stopReason":"TimeExceeded"}' ;;
 "network watcher packet-capture delete") rm -f "captures/$name" ;;
 "storage blob download "*)
@@ -103,7 +105,15 @@ func newCloud(t testing.TB) *cloud {
 			t.Fatal(err)
 		}
 	}
+	c.sample([]byte("pcap\n"))
 	return c
+}
+
+// sample is what the capture agent stores from now on.
+func (c *cloud) sample(content []byte) {
+	if err := os.WriteFile(filepath.Join(c.dir, "sample"), content, 0o644); err != nil {
+		c.t.Fatal(err)
+	}
 }
 
 func yes() safeexec.Decision {
@@ -485,4 +495,125 @@ func TestKilledAtEveryTransitionOfAPair(t *testing.T) {
 		t.Skip("starts some thousand processes")
 	}
 	killed(t, "vm-01 to vm-02", "tasks", false)
+}
+
+// pcap is a capture of n UDP packets from 192.0.2.1 to 192.0.2.2.
+func pcap(n int) []byte {
+	out := binary.LittleEndian.AppendUint32(nil, 0xa1b2c3d4)
+	out = append(out, 2, 0, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+	out = binary.LittleEndian.AppendUint32(out, 128)
+	out = binary.LittleEndian.AppendUint32(out, 1)
+	for i := range n {
+		frame := []byte{2, 0, 0, 0, 0, 2, 2, 0, 0, 0, 0, 1, 8, 0, 0x45, 0, 0, 32, 0, byte(i), 0, 0, 64, 17, 0, 0, 192, 0, 2, 1, 192, 0, 2, 2,
+			0x9c, 0x40, 0x1f, 0x90, 0, 12, 0, 0, 'p', 'i', 'n', byte(i)}
+		for _, v := range []int{1_773_484_512 + i, 1000 * i, len(frame), len(frame)} {
+			out = binary.LittleEndian.AppendUint32(out, uint32(v))
+		}
+		out = append(out, frame...)
+	}
+	return out
+}
+
+// The same with the product's own analysis instead of a recorded one: what it
+// prints, through the gate's redaction and truncation, becomes the summary.
+func TestOwnAnalysis(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the program")
+	}
+	self := filepath.Join(t.TempDir(), "ghostbot")
+	if out, err := exec.Command("go", "build", "-o", self, "ghostbot/cmd/ghostbot").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, tc := range []struct {
+		name, target string
+		content      []byte
+		end          State
+		want         string
+	}{
+		{"one end", "vm-01", pcap(40), Complete, "40 packets in "},
+		{"both ends", "vm-01 to vm-02", pcap(40), Complete, "All 40 packets sent at one point arrived at the other"},
+		{"no packet", "vm-01", pcap(0), Complete, "0 packets in "},
+		{"an empty blob", "vm-01", nil, Broken, "not a capture"},
+		{"no capture", "vm-01", []byte("<html>no</html>"), Broken, "not a capture"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCloud(t)
+			c.sample(tc.content)
+			program := filepath.Join(c.dir, "bin", "ghostbot")
+			if err := errors.Join(os.Remove(program), os.Link(self, program)); err != nil {
+				t.Skip(err) // the temporary folders are on two file systems
+			}
+			last, err := c.investigate(t.Context(), tc.target)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c.balanced(t, tc.name)
+			for _, x := range c.tasks() {
+				if x.end() != tc.end || !strings.Contains(x.Summary+x.Advice, tc.want) {
+					t.Errorf("%s: summary %q, detail %q, advice %q", x.Standing(), x.Summary, x.ErrorDetail, x.Advice)
+				}
+			}
+			if n := len(c.asked); n != 4*(strings.Count(tc.target, " to ")+1) {
+				t.Errorf("%d cards: the analysis asks nobody", n)
+			}
+			if tc.end == Broken && (last.Status != Failed || last.Error != "analysis_failed") {
+				t.Errorf("%+v", last)
+			}
+		})
+	}
+}
+
+// A person edits the card of a capture: another limit is taken, another name is
+// not tracked and said so.
+func TestEditedCards(t *testing.T) {
+	for _, tc := range []struct {
+		name, from, to string
+		end            State
+		left           int
+	}{
+		{"time limit", "--time-limit 60", "--time-limit 30", Complete, 0},
+		{"name", "--name ghost_", "--name other_", Broken, 1},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			c := newCloud(t)
+			c.answer = func(p safeexec.Proposal) safeexec.Decision {
+				if kind(p.Argv) == "packet-capture create" && !p.Edited {
+					return safeexec.Decision{Action: safeexec.Modify, By: "U2", At: time.Now(), Modified: strings.Replace(p.Display, tc.from, tc.to, 1)}
+				}
+				return yes()
+			}
+			last, err := c.investigate(t.Context(), "vm-01")
+			if err != nil {
+				t.Fatal(err)
+			}
+			task := c.tasks()[0]
+			if task.end() != tc.end || len(c.left()) != tc.left {
+				t.Errorf("%s, left %v: %+v", task.Standing(), c.left(), last)
+			}
+			if tc.end == Broken && (last.Error != "edited" || !strings.Contains(last.Advice, "by hand")) {
+				t.Errorf("%+v", last)
+			}
+			made := strings.Join(c.lines("calls"), "\n")
+			if !strings.Contains(made, tc.to) || strings.Contains(made, tc.from) && tc.name == "time limit" {
+				t.Errorf("calls:\n%s", made)
+			}
+		})
+	}
+}
+
+// Somebody removed the session, and Azure never said where the blob is: the
+// session's step is done, the blob's is not.
+func TestRemovedByOthers(t *testing.T) {
+	gone := exit(3, "", "ERROR: (ResourceNotFound) The Resource was not found.")
+	w := azure().on("packet-capture show ", exit(1, "", "ERROR: oops"), exit(1, "", "ERROR: oops"), gone)
+	got, tasks := start(t, w, request())
+	plan := tasks[0].CleanupPlan
+	if got.Status != Failed || !plan[0].Executed || plan[1].Executed || *tasks[0].CleanupStatus != CleanupPartial {
+		t.Errorf("%+v, plan %+v", got, plan)
+	}
+	for _, k := range w.kinds() {
+		if strings.HasSuffix(k, "delete") {
+			t.Errorf("%s is asked for", k)
+		}
+	}
 }
