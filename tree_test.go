@@ -89,7 +89,7 @@ var arrows = map[string][]string{
 var (
 	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab"}
 	signallers = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
-	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/capture", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
+	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/belt", "ghostbot/forensics/capture", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
 	stateful   = []string{"ghostbot/internal/fault"}
 )
 

@@ -12,7 +12,8 @@
 //   - tcp gives every segment tshark's verdicts, and keeps what really happened.
 //   - dns, control (ICMP, ARP, neighbour discovery, DHCP) and app (TLS, HTTP, QUIC,
 //     UDP) follow what their names say.
-//   - facts makes the one pass and holds what it counted.
+//   - facts makes the one pass and holds what it counted; belt lets the stages of the
+//     pass run at the same time, and owns their goroutines.
 //   - finding turns facts into statements with evidence; its rules are deterministic.
 //   - semantic writes the JSON.
 //

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -367,6 +368,70 @@ func TestTokens(t *testing.T) {
 		}
 		if n := len(b) / 3; n > 5000 { // JSON has about three to four bytes a token
 			t.Errorf("%s: about %d tokens", e.File, n)
+		}
+	}
+}
+
+// TestCoresDoNotMatter analyses the corpus with one core, where the stages take turns,
+// and with several, where they run at the same time.
+func TestCoresDoNotMatter(t *testing.T) {
+	dir := corpus(t)
+	analyse := func(name string, cores int) string {
+		defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(cores))
+		a, err := Analyze(context.Background(), filepath.Join(dir, name), Options{Frames: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		b, err := json.Marshal(a.Semantic())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(b)
+	}
+	for _, e := range index(t, dir) {
+		one := analyse(e.File, 1)
+		for cores := 2; cores <= 4; cores++ {
+			if diff := cmp.Diff(one, analyse(e.File, cores)); diff != "" {
+				t.Errorf("%s: one core (-), %d cores (+):\n%s", e.File, cores, diff)
+			}
+		}
+	}
+}
+
+// endless is a capture without an end: the same packets again and again.
+type endless struct{ body, rest []byte }
+
+func (r *endless) Read(p []byte) (int, error) {
+	if len(r.rest) == 0 {
+		r.rest = r.body
+	}
+	n := copy(p, r.rest)
+	r.rest = r.rest[n:]
+	return n, nil
+}
+
+// TestCancel ends an analysis that would never end by itself.
+func TestCancel(t *testing.T) {
+	raw, err := os.ReadFile(filepath.Join(corpus(t), "gen__healthy_tls_a__client.pcap"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, cores := range []int{1, 2} {
+		before := runtime.NumGoroutine()
+		old := runtime.GOMAXPROCS(cores)
+		ctx, cancel := context.WithCancel(context.Background())
+		looks := 0
+		_, err := AnalyzeReader(ctx, &endless{body: raw[24:], rest: raw}, 0, "endless", Options{Hash: true, Progress: func(read, _ int64) {
+			if looks++; looks == 5 {
+				cancel()
+			}
+		}})
+		runtime.GOMAXPROCS(old)
+		if !errors.Is(err, context.Canceled) || looks != 5 {
+			t.Errorf("%d cores: %v after %d looks", cores, err, looks)
+		}
+		if now := runtime.NumGoroutine(); now > before {
+			t.Errorf("%d cores: %d goroutines, %d before", cores, now, before)
 		}
 	}
 }

@@ -59,7 +59,8 @@ type Exchange struct {
 	head, n             uint8
 }
 
-// Log is everything seen of these protocols.
+// Log is everything seen of these protocols. [Log.TCP] and [Log.Datagram] share
+// nothing, so that two goroutines may call them.
 type Log struct {
 	Sessions []*Session
 	Methods  map[string]uint64
@@ -69,7 +70,15 @@ type Log struct {
 	Versions map[uint16]uint64 // that servers chose
 	UDP      flow.Table[Flow]
 	QUIC     QUIC
-	Missed   uint64 // connections and flows beyond the budget
+	Missed   uint64 // connections and flows beyond the budget; complete after Finish
+
+	missedUDP uint64 // apart, as UDP and TCP are followed by two goroutines
+}
+
+// Finish sums up.
+func (l *Log) Finish() {
+	l.Missed += l.missedUDP
+	l.missedUDP = 0
 }
 
 // New makes a log.

@@ -40,7 +40,7 @@ func (l *Log) Datagram(v *frame.View, no uint32, now int64) {
 	_, f := l.UDP.Find(&k)
 	if f == nil {
 		if l.UDP.Len() >= maxUDP {
-			l.Missed++
+			l.missedUDP++
 			return
 		}
 		_, f = l.UDP.Add(&k)

@@ -6,7 +6,8 @@
 //
 // A file is read once, in blocks, by a goroutine of its own, and the digest is
 // computed beside by another; both end with [File.Close]. Packets are slices of
-// these blocks, good until the next call of [File.Next].
+// these blocks, good until the next call of [File.Next], or, when they are read
+// many at once with [File.Batch], until the batch is released.
 //
 // A damaged file yields what can be read. Where a record cannot be true (longer
 // than any packet, more captured than there was, a block whose two lengths differ),
@@ -102,6 +103,9 @@ type File struct {
 // decoder is one file format.
 type decoder interface {
 	next(f *File, p *Packet) error
+	// more appends, up to their capacity, the packets that follow in the window whole
+	// and undamaged; whatever else follows is left to next.
+	more(f *File, ps []Packet) []Packet
 }
 
 // Open opens a capture. Only regular files are accepted: a device or a pipe has no

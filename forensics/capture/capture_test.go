@@ -102,10 +102,12 @@ type got struct {
 	Iface uint16
 }
 
-// readAll reads a capture and returns its packets and what it says of itself.
+// readAll reads a capture and returns its packets and what it says of itself, the same
+// packet by packet and in batches.
 func readAll(t testing.TB, b []byte) ([]got, *Info) {
 	t.Helper()
-	f, err := Open(context.Background(), write(t, b), Options{Hash: true})
+	name := write(t, b)
+	f, err := Open(context.Background(), name, Options{Hash: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,12 +121,47 @@ func readAll(t testing.TB, b []byte) ([]got, *Info) {
 			if want := fmt.Sprintf("%x", sha256.Sum256(b)); info.SHA256 != want {
 				t.Errorf("digest %s, want %s", info.SHA256, want)
 			}
+			for _, n := range []int{1, 3, 1000} {
+				if again, told := readBatches(t, name, n); !cmp.Equal(out, again) || !cmp.Equal(info, told) {
+					t.Errorf("in batches of %d: %d packets, %+v; one by one %d, %+v", n, len(again), told, len(out), info)
+				}
+			}
 			return out, info
 		}
 		if err != nil {
 			t.Fatal(err)
 		}
 		out = append(out, got{p.Time, string(p.Data), p.Wire, p.Link, p.Iface})
+	}
+}
+
+// readBatches reads a capture with a few batches that are released late.
+func readBatches(t testing.TB, name string, n int) (out []got, info *Info) {
+	t.Helper()
+	f, err := Open(context.Background(), name, Options{Hash: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	var late []*Batch
+	release := func(keep int) {
+		for ; len(late) > keep; late = late[1:] {
+			for _, p := range late[0].Packets {
+				out = append(out, got{p.Time, string(p.Data), p.Wire, p.Link, p.Iface})
+			}
+			late[0].Release()
+		}
+	}
+	for {
+		b := &Batch{Packets: make([]Packet, 0, n)}
+		if err := f.Batch(b); err == io.EOF {
+			release(0)
+			return out, f.Finish()
+		} else if err != nil {
+			t.Fatal(err)
+		}
+		late = append(late, b)
+		release(3)
 	}
 }
 

@@ -73,6 +73,23 @@ func (c *classic) next(f *File, p *Packet) error {
 	}
 }
 
+func (c *classic) more(f *File, ps []Packet) []Packet {
+	b := f.w.rest()
+	ok := len(b) >= c.header && c.sane(b)
+	for ok && len(ps) < cap(ps) {
+		n := int(c.u32(b[8:]))
+		size := c.header + n
+		if len(b) < size+c.header || !c.sane(b[size:]) {
+			break
+		}
+		c.last = int64(c.u32(b))*1e9 + int64(c.u32(b[4:]))*c.tick
+		ps = append(ps, Packet{Time: c.last, Data: b[c.header:size:size], Wire: max(c.u32(b[12:]), uint32(n)), Link: c.link})
+		b = b[size:]
+	}
+	f.w.skip(len(f.w.rest()) - len(b))
+	return ps
+}
+
 // half says that a packet is cut, and whether it counts: only when there is no other.
 func (c *classic) half(f *File, size, n int, err error) bool {
 	if err != io.EOF {

@@ -114,6 +114,25 @@ func (n *pcapng) next(f *File, p *Packet) error {
 	}
 }
 
+func (n *pcapng) more(f *File, ps []Packet) []Packet {
+	for len(ps) < cap(ps) {
+		b := f.w.rest()
+		if len(b) < 12 || n.order().Uint32(b) != blockPacket {
+			break
+		}
+		size, ok := n.size(b)
+		if !ok || size > maxRecord || len(b) < int(size) || n.order().Uint32(b[size-4:]) != size {
+			break
+		}
+		ps = ps[:len(ps)+1]
+		if !n.packet(f, &ps[len(ps)-1], blockPacket, b[:size-4], false) {
+			ps = ps[:len(ps)-1]
+		}
+		f.w.skip(int(size))
+	}
+	return ps
+}
+
 // size reads the length of the block at h, and the byte order when it is a section
 // header.
 func (n *pcapng) size(h []byte) (uint32, bool) {

@@ -179,6 +179,17 @@ func (w *window) fill(n int) bool {
 	return true
 }
 
+// lend shares the memory of what was returned since the last call that read further
+// with a batch: it is good until the batch, too, has released it.
+func (w *window) lend(b *Batch) {
+	if w.cur != nil {
+		w.cur.refs.Add(1)
+		b.block = w.cur
+		return
+	}
+	w.big = nil // not to be written again
+}
+
 // skip leaves out n bytes that were peeked.
 func (w *window) skip(n int) {
 	w.data = w.data[n:]

@@ -123,6 +123,21 @@ func New() *Log {
 	return l
 }
 
+// Quote is the beginning of the packet that an ICMP error quotes, or nil.
+func Quote(v *frame.View) []byte {
+	b := v.L4
+	if len(b) < 28 || v.Partial {
+		return nil
+	}
+	switch {
+	case v.Kind == frame.ICMP && (b[0] == 3 || b[0] == 5 || b[0] == 11 || b[0] == 12):
+	case v.Kind == frame.ICMPv6 && len(b) >= 48 && b[0] >= 1 && b[0] <= 4:
+	default:
+		return nil
+	}
+	return b[8:]
+}
+
 // ICMP takes an ICMP message; quoted is the packet that an error quotes, when it has
 // one.
 func (l *Log) ICMP(v *frame.View, d *frame.Decoder, no uint32, now int64) (quoted *frame.View) {
@@ -135,7 +150,7 @@ func (l *Log) ICMP(v *frame.View, d *frame.Decoder, no uint32, now int64) (quote
 	case 8, 0:
 		l.V4.add(v, b[0] == 8, 0x0800, no, now)
 	case 3, 5, 11, 12:
-		if len(b) >= 28 && d.Quoted(b[8:], &l.quoted) {
+		if q := Quote(v); q != nil && d.Quoted(q, &l.quoted) {
 			quoted = &l.quoted
 		}
 		l.problem(v, quoted, no, false)
@@ -154,7 +169,7 @@ func (l *Log) ICMPv6(v *frame.View, d *frame.Decoder, no uint32, now int64) (quo
 	case 128, 129:
 		l.V6.add(v, b[0] == 128, 0x8000-0x8100+0xffff, no, now)
 	case 1, 2, 3, 4:
-		if len(b) >= 48 && d.Quoted(b[8:], &l.quoted) {
+		if q := Quote(v); q != nil && d.Quoted(q, &l.quoted) {
 			quoted = &l.quoted
 		}
 		l.problem(v, quoted, no, true)

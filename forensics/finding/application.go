@@ -1,6 +1,7 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"time"
@@ -19,7 +20,9 @@ func (c *inquiry) names() {
 			list = append(list, s)
 		}
 	}
-	slices.SortFunc(list, func(a, b *dns.Server) int { return int(min(max(int64(b.Queries)-int64(a.Queries), -1), 1)) })
+	slices.SortFunc(list, func(a, b *dns.Server) int {
+		return cmp.Or(cmp.Compare(b.Queries, a.Queries), cmp.Compare(a.Addr.Hi, b.Addr.Hi), cmp.Compare(a.Addr.Lo, b.Addr.Lo))
+	})
 	for _, s := range list {
 		c.resolver(s)
 	}

@@ -9,7 +9,7 @@ import (
 
 // flood finds handshakes that are opened in masses and never completed.
 func (c *inquiry) flood() {
-	for _, v := range c.services {
+	for _, v := range c.listed {
 		if pending := v.half + v.silent; v.attempts >= 50 && pending*10 >= v.attempts*6 && (len(v.sources) > 20 || pending >= 60) {
 			for _, x := range v.conns {
 				if !x.s.Done {
@@ -36,7 +36,7 @@ func firstFrames(conns []*conn, why string) (out []uint32) {
 // backlog finds a service whose process does not accept: the kernel completes some
 // handshakes, nobody answers what is asked, and further SYNs are dropped.
 func (c *inquiry) backlog() {
-	for _, v := range c.services {
+	for _, v := range c.listed {
 		repeated, queue := 0, 0
 		for _, x := range v.conns {
 			if sv := x.half(x.server()); sv.SYNs > 1 && x.half(x.client).ACKed && x.s.Done && !c.copying && x.side(x.server()).Copies == 0 {
@@ -109,7 +109,7 @@ func (c *inquiry) hopMismatch() {
 // refused reads RSTs that answer a SYN. The TTL tells whether the host itself or
 // something nearer said so.
 func (c *inquiry) refused() {
-	for _, v := range c.services {
+	for _, v := range c.listed {
 		if v.refused == 0 || c.conflict[v.end.a] {
 			continue
 		}
@@ -188,7 +188,7 @@ func (c *inquiry) crash(v *service, at []uint32) {
 
 // silent handles SYNs without an answer, and SYN-ACKs that nobody acknowledges.
 func (c *inquiry) silent() {
-	for _, v := range c.services {
+	for _, v := range c.listed {
 		if c.icmpAbout[v.end.a] {
 			continue
 		}

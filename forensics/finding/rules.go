@@ -39,6 +39,7 @@ type inquiry struct {
 	conns     []*conn
 	numbers   map[uint32]*conn
 	services  map[end]*service
+	listed    []*service          // the same, by their first connection: findings do not depend on chance
 	hops      map[flow.Addr]uint8 // TTL with which a host's own packets arrive
 	out       []Finding
 	copying   bool // the capture has packets twice
@@ -154,6 +155,7 @@ func (c *inquiry) count(x *conn) {
 		}
 		v = &service{end: end{a, p}, sources: map[flow.Addr]bool{}}
 		c.services[v.end] = v
+		c.listed = append(c.listed, v)
 	}
 	cl, sv := x.half(x.client), x.half(x.server())
 	if x.d != nil && len(v.conns) < 10_000 {

@@ -37,8 +37,22 @@ func (t *Table[T]) At(i uint32) (*Key, *T) {
 	return &r.key, &r.val
 }
 
+// Seed prepares the table for hashes. It must have been called before [Table.Hash] is,
+// by other goroutines too.
+func (t *Table[T]) Seed() {
+	if t.seed == 0 {
+		t.seed = maphash.Bytes(maphash.MakeSeed(), nil) | 1
+	}
+}
+
+// Hash is the hash of a key in this table.
+func (t *Table[T]) Hash(k *Key) uint64 { return k.Hash(t.seed) }
+
 // Find returns the newest record of a key, with its index.
-func (t *Table[T]) Find(k *Key) (uint32, *T) {
+func (t *Table[T]) Find(k *Key) (uint32, *T) { return t.FindHash(k, k.Hash(t.seed)) }
+
+// FindHash is Find of a key whose hash is known.
+func (t *Table[T]) FindHash(k *Key, h uint64) (uint32, *T) {
 	if t.last != 0 {
 		if r := t.at(t.last - 1); r.key == *k {
 			return t.last - 1, &r.val
@@ -47,7 +61,6 @@ func (t *Table[T]) Find(k *Key) (uint32, *T) {
 	if len(t.slots) == 0 {
 		return 0, nil
 	}
-	h := k.Hash(t.seed)
 	mask := uint64(len(t.slots) - 1)
 	for p := h & mask; ; p = (p + 1) & mask {
 		s := t.slots[p]
@@ -104,9 +117,7 @@ func (t *Table[T]) point(k *Key, i uint32) {
 func (t *Table[T]) grow() { t.rebuild(max(1024, 2*len(t.slots))) }
 
 func (t *Table[T]) rebuild(size int) {
-	if t.seed == 0 {
-		t.seed = maphash.Bytes(maphash.MakeSeed(), nil) | 1
-	}
+	t.Seed()
 	t.slots = make([]uint64, size)
 	for i := range t.made {
 		if r := t.at(i); r.used && !r.old {

@@ -196,17 +196,24 @@ func fastPorts(v *View) bool {
 }
 
 // LinkMark tells ways apart: the interface where the capture says it, else the pair
-// of link addresses, whichever sends. Virtual addresses of routers and groups give
-// no mark, as answers do not come from them.
+// of link addresses, whichever sends.
 func (v *View) LinkMark() uint32 {
 	if v.IfIndex != 0 {
 		return v.IfIndex
 	}
-	if len(v.MAC) < 12 || v.Depth != 1 || v.MAC[0]&1 != 0 || v.MAC[0]|v.MAC[1] == 0 && (v.MAC[2] == 0x5e || v.MAC[2] == 0x0c) ||
-		v.MAC[6]|v.MAC[7] == 0 && (v.MAC[8] == 0x5e || v.MAC[8] == 0x0c) {
+	if len(v.MAC) < 12 || v.Depth != 1 {
 		return 0
 	}
-	a, b := binary.BigEndian.Uint32(v.MAC[2:]), binary.BigEndian.Uint32(v.MAC[8:])
+	return MACMark((*[12]byte)(v.MAC))
+}
+
+// MACMark is the mark of a pair of link addresses. Virtual addresses of routers and
+// groups give none, as answers do not come from them.
+func MACMark(mac *[12]byte) uint32 {
+	if mac[0]&1 != 0 || mac[0]|mac[1] == 0 && (mac[2] == 0x5e || mac[2] == 0x0c) || mac[6]|mac[7] == 0 && (mac[8] == 0x5e || mac[8] == 0x0c) {
+		return 0
+	}
+	a, b := binary.BigEndian.Uint32(mac[2:]), binary.BigEndian.Uint32(mac[8:])
 	return (a ^ b) | 1<<31
 }
 

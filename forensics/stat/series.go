@@ -11,12 +11,35 @@ type Series[T interface{ Merge(T) T }] struct {
 	Values []T
 }
 
-// At returns the bucket of a moment. Moments before the first one fall into the
-// first bucket, for clocks step back.
-func (s *Series[T]) At(t int64) *T {
+// Begin sets the time of the first event, for a series that sees only some of the
+// events and is joined with one that sees the others.
+func (s *Series[T]) Begin(t int64) {
 	if s.Values == nil {
 		s.Start, s.Width, s.Values = t, 1e6, make([]T, 0, Buckets)
 	}
+}
+
+// Join adds a series with the same beginning.
+func (s *Series[T]) Join(o *Series[T]) {
+	for s.Width < o.Width {
+		s.halve()
+	}
+	for o.Values != nil && o.Width < s.Width {
+		o.halve()
+	}
+	for i, v := range o.Values {
+		if i == len(s.Values) {
+			s.Values = append(s.Values, v)
+			continue
+		}
+		s.Values[i] = s.Values[i].Merge(v)
+	}
+}
+
+// At returns the bucket of a moment. Moments before the first one fall into the
+// first bucket, for clocks step back.
+func (s *Series[T]) At(t int64) *T {
+	s.Begin(t)
 	d := uint64(0)
 	if t > s.Start {
 		d = uint64(t) - uint64(s.Start)

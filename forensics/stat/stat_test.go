@@ -126,6 +126,37 @@ func TestSeriesKeepsItsSum(t *testing.T) {
 	}
 }
 
+// TestSeriesJoin puts events into two series at random: joined, they are what one
+// series of all of them is.
+func TestSeriesJoin(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(1, 2))
+	for range 200 {
+		var all, a, b Series[count]
+		at, step := int64(1e18), rnd.Int64N(1e9)+1
+		for range rnd.IntN(2000) {
+			*all.At(at)++
+			a.Begin(all.Start)
+			b.Begin(all.Start)
+			if rnd.IntN(2) == 0 {
+				*a.At(at)++
+			} else {
+				*b.At(at)++
+			}
+			at += rnd.Int64N(step) - step/8
+		}
+		a.Join(&b)
+		if !slices.Equal(a.Values, all.Values) || a.Width != all.Width || a.Start != all.Start {
+			t.Fatalf("joined: %v wide, %v; all in one: %v, %v", a.Width, a.Values, all.Width, all.Values)
+		}
+	}
+	var a, none Series[count]
+	*a.At(5)++
+	a.Join(&none)
+	if len(a.Values) != 1 {
+		t.Errorf("with an empty one: %v", a.Values)
+	}
+}
+
 func steps(from, by int64, n int) (out []int64) {
 	for i := range n {
 		out = append(out, from+int64(i)*by)

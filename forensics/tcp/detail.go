@@ -2,7 +2,6 @@ package tcp
 
 import (
 	"ghostbot/forensics/flow"
-	"ghostbot/forensics/frame"
 	"ghostbot/forensics/stat"
 )
 
@@ -193,7 +192,7 @@ func (t *Tracker) detail(s *Stream) *Detail {
 }
 
 // prepare looks at what a segment repeats before the verdicts change the state.
-func (t *Tracker) prepare(e *Event, v *frame.View) {
+func (t *Tracker) prepare(e *Event, in *Input) {
 	if e.Stream.retired {
 		return
 	}
@@ -209,25 +208,25 @@ func (t *Tracker) prepare(e *Event, v *frame.View) {
 	f, r := &s.Half[e.Dir], &s.Half[e.Dir^1]
 	a := &d.Side[e.Dir]
 	if a.Link == 0 {
-		a.Link = v.LinkMark()
+		a.Link = in.path.mark()
 	}
-	e.Copy = a.copyOf(v, g, e.Time)
+	e.Copy = a.copyOf(in)
 	if !e.Copy && g.Len > 0 && g.Flags&SYN == 0 {
 		end := g.Seq + uint32(g.Len)
 		e.covered = r.lastack != 0 && !before(r.lastack, end)
 		e.known = e.covered || f.next != 0 && before(g.Seq, f.next) && t.seen(&f.unacked, end)
 	}
 	if g.Flags&RST != 0 && d.RSTs[e.Dir].Frame == 0 {
-		d.RSTs[e.Dir] = mark(e, v, f, a)
+		d.RSTs[e.Dir] = mark(e, in, f, a)
 	}
 	if g.SACKs > 0 && before(g.SACK[0], g.Ack) {
 		d.Side[e.Dir^1].DSACKs++
 	}
 }
 
-func mark(e *Event, v *frame.View, f *Half, a *Side) ResetMark {
+func mark(e *Event, in *Input, f *Half, a *Side) ResetMark {
 	g, s := e.Segment, e.Stream
-	m := ResetMark{Frame: e.Frame, Time: e.Time, TTL: v.TTL, ID: v.ID, HasID: v.HasID, Win: g.Win, ACK: g.Flags&ACK != 0, Seq: g.Seq, Ack: g.Ack,
+	m := ResetMark{Frame: e.Frame, Time: e.Time, TTL: in.TTL, ID: in.ID, HasID: in.HasID, Win: g.Win, ACK: g.Flags&ACK != 0, Seq: g.Seq, Ack: g.Ack,
 		Expected: f.next, Payload: f.Bytes, TTLUsual: f.TTL, LastID: a.ids.max, Zero: f.Packets > 0 && f.window == 0}
 	if f.Packets > 0 {
 		m.Since = e.Time - f.lastackTime
@@ -243,9 +242,10 @@ func mark(e *Event, v *frame.View, f *Half, a *Side) ResetMark {
 const copyAge = 150e6
 
 // copyOf reports whether a segment is a copy of a recent packet, and notes it.
-func (a *Side) copyOf(v *frame.View, g *Segment, now int64) bool {
-	p := packet{at: now, seq: g.Seq, ack: g.Ack, ts: g.TSVal, id: v.ID, win: g.Win, len: uint16(g.Len), ttl: v.TTL, flags: g.Flags}
-	id := v.HasID && v.ID != 0
+func (a *Side) copyOf(in *Input) bool {
+	g, now := &in.Segment, in.Time
+	p := packet{at: now, seq: g.Seq, ack: g.Ack, ts: g.TSVal, id: in.ID, win: g.Win, len: uint16(g.Len), ttl: in.TTL, flags: g.Flags}
+	id := in.HasID && in.ID != 0
 	for i := range a.ring {
 		q := &a.ring[i]
 		if q.seq != p.seq || q.len != p.len || q.ack != p.ack || q.flags != p.flags || q.win != p.win || q.ttl == 0 || q.ts != p.ts || uint64(now-q.at) > copyAge {
@@ -271,7 +271,7 @@ func (a *Side) copyOf(v *frame.View, g *Segment, now int64) bool {
 }
 
 // observe adds one judged segment to the details of its stream.
-func (t *Tracker) observe(e *Event, v *frame.View) {
+func (t *Tracker) observe(e *Event, in *Input) {
 	d := e.Detail
 	if d == nil {
 		return
@@ -286,10 +286,10 @@ func (t *Tracker) observe(e *Event, v *frame.View) {
 	if !e.New {
 		d.Gap.Add(e.Time - s.Last)
 	}
-	if a.TTLMin == 0 || v.TTL < a.TTLMin {
-		a.TTLMin = v.TTL
+	if a.TTLMin == 0 || in.TTL < a.TTLMin {
+		a.TTLMin = in.TTL
 	}
-	a.TTLMax = max(a.TTLMax, v.TTL)
+	a.TTLMax = max(a.TTLMax, in.TTL)
 	if e.RTT > 0 {
 		d.RTT[e.Dir^1].Add(e.RTT)
 		o.swing(e.RTT)
@@ -301,7 +301,7 @@ func (t *Tracker) observe(e *Event, v *frame.View) {
 	if g.Flags&SYN != 0 && a.lastData == 0 {
 		a.lastData = e.Time
 	}
-	late := a.ids.late(v, g)
+	late := a.ids.late(in, g)
 	a.repeat(e, late)
 	o.answered(e)
 	a.window(e)
@@ -323,11 +323,11 @@ func note(list *[evidence]uint32, frame uint32) {
 
 // late reports whether a segment was sent before one that came earlier. The
 // identification counts up in most stacks; where it does not, time stamps tell.
-func (k *idTrack) late(v *frame.View, g *Segment) bool {
-	if v.HasID && v.ID != 0 {
-		d := int16(v.ID - k.max)
+func (k *idTrack) late(in *Input, g *Segment) bool {
+	if in.HasID && in.ID != 0 {
+		d := int16(in.ID - k.max)
 		if !k.set {
-			k.max, k.set = v.ID, true
+			k.max, k.set = in.ID, true
 			return false
 		}
 		k.steps++
@@ -336,7 +336,7 @@ func (k *idTrack) late(v *frame.View, g *Segment) bool {
 		}
 		ordered := k.steps > 2 && k.forward*10 >= k.steps*8
 		if d > 0 || !ordered {
-			k.max = v.ID
+			k.max = in.ID
 		}
 		if ordered {
 			return d < 0 && d > -1000

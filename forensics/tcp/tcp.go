@@ -267,7 +267,7 @@ type Tracker struct {
 	made    uint32
 	spare   []uint32
 	pool    pool
-	seg     Segment
+	in      Input
 	o       Options
 	ev      Event
 }
@@ -294,29 +294,32 @@ func New(o Options) *Tracker {
 	if o.Details == 0 {
 		o.Details = 40_000
 	}
-	return &Tracker{o: o, RTT: stat.Dist{Limit: 1 << 16}, Gap: stat.Dist{Limit: 1 << 16}}
+	t := &Tracker{o: o, RTT: stat.Dist{Limit: 1 << 16}, Gap: stat.Dist{Limit: 1 << 16}}
+	t.Table.Seed()
+	return t
 }
 
 // Add judges the segment of a frame. The event is good until the next call.
 func (t *Tracker) Add(v *frame.View, no uint32, now int64) *Event {
+	t.Read(&t.in, v, no, now)
+	return t.Take(&t.in)
+}
+
+// Take judges a segment that was read. The event is good until the next call.
+func (t *Tracker) Take(in *Input) *Event {
 	e := &t.ev
-	*e = Event{Frame: no, Time: now, Segment: &t.seg}
-	g := &t.seg
-	if v.Partial || !g.parse(v) {
-		if len(v.L4) >= 14 && v.L4[13]&RST != 0 && !v.Partial {
-			t.hit(Reset, no)
-		}
-		if len(v.L4) >= 16 && !v.Partial { // a header that cannot be true still belongs to a stream
-			t.lookup(v, g, no, now)
-		}
+	*e = Event{Frame: in.Frame, Time: in.Time, Segment: &in.Segment}
+	if in.kind != whole {
+		t.unjudged(in)
 		return e
 	}
+	g, no, now := &in.Segment, in.Frame, in.Time
 	t.Total.Segments++
 	t.Total.Bytes += uint64(g.Len)
 	e.Analysed = true
-	e.Verdict = t.lookup(v, g, no, now)
+	e.Verdict = t.lookup(in)
 	s, f := e.Stream, &e.Stream.Half[e.Dir]
-	t.prepare(e, v)
+	t.prepare(e, in)
 	judged, rtt := t.judge(s, e.Dir, g, now)
 	e.Verdict |= judged
 	e.RTT = rtt
@@ -332,10 +335,10 @@ func (t *Tracker) Add(v *frame.View, no uint32, now int64) *Event {
 	if !e.New {
 		t.Gap.Add(now - s.Last)
 	}
-	t.observe(e, v)
+	t.observe(e, in)
 	s.Last = now
 	if f.TTL == 0 {
-		f.TTL = v.TTL
+		f.TTL = in.TTL
 	}
 	if g.Cut {
 		e.Verdict &= 1 << Reset
@@ -355,29 +358,35 @@ func (t *Tracker) Add(v *frame.View, no uint32, now int64) *Event {
 	return e
 }
 
+// unjudged handles what is not a whole segment of the wire.
+func (t *Tracker) unjudged(in *Input) {
+	switch in.kind {
+	case resetOnly:
+		t.hit(Reset, in.Frame)
+	case unclearReset:
+		t.hit(Reset, in.Frame)
+		t.lookup(in)
+	case unclear:
+		t.lookup(in)
+	case quotedPorts:
+		if _, s := t.Table.FindHash(&in.Key, in.hash); s != nil {
+			s.ICMP, s.ICMPFrame = in.ICMP, in.Frame
+		}
+	case quoted:
+		t.lookup(in)
+		s := t.ev.Stream
+		s.ICMP, s.ICMPFrame = in.ICMP, in.Frame
+		if in.Segment.Flags&(SYN|ACK) == SYN {
+			s.synTime = in.Time
+		}
+	}
+}
+
 // Quoted handles a segment that an ICMP error quotes: it belongs to a stream, and a
 // SYN among them counts for the time of the handshake, but nothing is judged.
 func (t *Tracker) Quoted(v *frame.View, no uint32, now int64, icmp uint8) {
-	g := &t.seg
-	if len(v.L4) < 16 {
-		if len(v.L4) >= 8 {
-			k, _ := flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 6)
-			if _, s := t.Table.Find(&k); s != nil {
-				s.ICMP, s.ICMPFrame = icmp, no
-			}
-		}
-		return
-	}
-	if !g.parse(v) {
-		return
-	}
-	e := &t.ev
-	*e = Event{Frame: no, Time: now, Segment: g}
-	t.lookup(v, g, no, now)
-	e.Stream.ICMP, e.Stream.ICMPFrame = icmp, no
-	if g.Flags&(SYN|ACK) == SYN {
-		e.Stream.synTime = now
-	}
+	t.ReadQuoted(&t.in, v, no, now, icmp)
+	t.Take(&t.in)
 }
 
 // hit counts a verdict, and lists its frame when frames were asked for.

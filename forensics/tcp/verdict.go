@@ -1,9 +1,6 @@
 package tcp
 
-import (
-	"ghostbot/forensics/flow"
-	"ghostbot/forensics/frame"
-)
+import "ghostbot/forensics/flow"
 
 const (
 	maxUnacked  = 10_000
@@ -23,20 +20,17 @@ func within(now, since int64, limit uint64) bool { return uint64(now)-uint64(sin
 // lookup finds or makes the stream of a segment. A SYN with another sequence number
 // opens a new stream on the same key; a SYN-ACK with another one restarts its
 // direction.
-func (t *Tracker) lookup(v *frame.View, g *Segment, no uint32, now int64) (reused Verdict) {
-	k, reverse := flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 6)
-	e := &t.ev
-	if reverse {
-		e.Dir = 1
-	}
-	i, s := t.Table.Find(&k)
+func (t *Tracker) lookup(in *Input) (reused Verdict) {
+	k, g, e, no, now := &in.Key, &in.Segment, &t.ev, in.Frame, in.Time
+	e.Dir = int(in.Dir)
+	i, s := t.Table.FindHash(k, in.hash)
 	switch {
 	case s == nil:
-		i, s = t.open(&k, e, no, now)
+		i, s = t.open(k, e, no, now)
 	case g.Flags&(SYN|ACK) == SYN && s.Half[e.Dir].based:
 		f := &s.Half[e.Dir]
 		if f.base != g.Seq {
-			i, s = t.open(&k, e, no, now)
+			i, s = t.open(k, e, no, now)
 			s.Reused = true
 			reused.set(ReusedPorts)
 		} else {

@@ -1,0 +1,307 @@
+package facts
+
+import (
+	"context"
+	"io"
+	"math/bits"
+
+	"ghostbot/forensics/app"
+	"ghostbot/forensics/belt"
+	"ghostbot/forensics/capture"
+	"ghostbot/forensics/control"
+	"ghostbot/forensics/dns"
+	"ghostbot/forensics/frame"
+	"ghostbot/forensics/stat"
+	"ghostbot/forensics/tcp"
+)
+
+const (
+	every = 1 << 14 // packets between two looks at the progress
+	many  = 256     // packets of a batch: a few batches fit into a core's cache
+	ahead = 5       // batches
+)
+
+// pass is the way of the packets. It has three stages, which may run at the same time,
+// as none touches what is another's: decode takes headers off, counts packets and
+// sorts them; follow has the TCP connections and what they carry; rest has everything
+// else. What a later stage needs of an earlier one stands in the batch.
+type pass struct {
+	f   *Facts
+	o   Options
+	ctx context.Context
+	src *capture.File
+	err error
+
+	d      frame.Decoder // of decode
+	v      frame.View
+	quote  frame.View
+	last   int64
+	bucket *Bucket
+	from   int64 // of bucket
+	width  int64
+	n      uint32
+	seen   uint32 // packets at the last look at the progress
+
+	trouble stat.Series[Bucket] // of follow
+
+	quoted frame.Decoder // of rest
+}
+
+// batch is some packets on their way.
+type batch struct {
+	raw      capture.Batch
+	start    int64       // of the series
+	segments []tcp.Input // in order, and those that ICMP errors quote
+	others   []other
+	names    int // segments with DNS that count
+}
+
+// other is a packet that is no TCP segment.
+type other struct {
+	view  frame.View
+	time  int64
+	frame uint32
+}
+
+func newBatch(n int) *batch {
+	return &batch{raw: capture.Batch{Packets: make([]capture.Packet, 0, n)}, segments: make([]tcp.Input, 0, n), others: make([]other, 0, n)}
+}
+
+// Collect reads a capture to its end.
+func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error) {
+	o.TCP.Frames = o.Frames
+	f := &Facts{TCP: tcp.New(o.TCP), DNS: dns.New(), Control: control.New(), App: app.New()}
+	p := pass{f: f, o: o, ctx: ctx, src: file}
+	if o.Each != nil {
+		p.each()
+	} else {
+		var batches []*batch
+		for range ahead {
+			batches = append(batches, newBatch(many))
+		}
+		belt.Run(batches, p.decode, func(b *batch) { p.follow(b) }, p.rest)
+	}
+	if p.err != nil {
+		return nil, p.err
+	}
+	f.Series.Join(&p.trouble)
+	f.DNS.Finish()
+	f.Control.Finish()
+	f.App.Finish()
+	f.Capture = file.Finish()
+	return f, nil
+}
+
+// each makes the pass packet by packet.
+func (p *pass) each() {
+	analysed := p.f.Packets
+	for b := newBatch(1); p.decode(b); b.raw.Release() {
+		e := p.follow(b)
+		p.others(b)
+		if p.f.Packets > analysed { // not left out by the filter
+			p.o.Each(&Packet{p.n, &b.raw.Packets[0], &p.v, e})
+		}
+		analysed = p.f.Packets
+	}
+}
+
+// decode fills a batch. It returns false at the end, or when p.err is set.
+func (p *pass) decode(b *batch) bool {
+	b.segments, b.others, b.names = b.segments[:0], b.others[:0], 0
+	err := p.src.Batch(&b.raw)
+	if err == nil {
+		err = p.ctx.Err()
+	}
+	if err != nil {
+		b.raw.Release()
+		if err != io.EOF {
+			p.err = err
+		}
+		return false
+	}
+	for i := range b.raw.Packets {
+		p.n++
+		p.packet(b, &b.raw.Packets[i])
+	}
+	b.start = p.f.Series.Start
+	if p.n-p.seen >= every && p.o.Progress != nil {
+		p.seen = p.n
+		p.o.Progress(p.src.Progress())
+	}
+	return true
+}
+
+// packet counts a packet and sorts it.
+func (p *pass) packet(b *batch, pkt *capture.Packet) {
+	v := &p.v
+	p.d.Decode(pkt, v)
+	if p.o.Filter != nil && !p.o.Filter.Match(v) {
+		return
+	}
+	f := p.f
+	p.clock(pkt.Time)
+	f.Packets++
+	f.Wire += uint64(pkt.Wire)
+	f.Captured += uint64(len(pkt.Data))
+	if uint32(len(pkt.Data)) < pkt.Wire {
+		f.CutFrames++
+	}
+	f.Kinds[v.Kind]++
+	for m := v.Layers; m != 0; m &= m - 1 {
+		f.Layers[bit(m)]++
+	}
+	f.LargestIP = max(f.LargestIP, v.IPLen)
+	p.bucket.Packets++
+	p.bucket.Bytes += uint64(pkt.Wire)
+	switch v.Kind {
+	case frame.TCP:
+		f.TCP.Read(b.segment(), v, p.n, pkt.Time)
+		return
+	case frame.ICMP, frame.ICMPv6:
+		if q := control.Quote(v); q != nil && p.d.Quoted(q, &p.quote) && p.quote.Kind == frame.TCP {
+			f.TCP.ReadQuoted(b.segment(), &p.quote, p.n, pkt.Time, v.L4[0])
+		}
+	case frame.UDP, frame.ARP:
+	default:
+		return
+	}
+	b.others = append(b.others, other{*v, pkt.Time, p.n})
+}
+
+// segment makes room for one.
+func (b *batch) segment() *tcp.Input {
+	b.segments = b.segments[:len(b.segments)+1]
+	return &b.segments[len(b.segments)-1]
+}
+
+// clock finds the bucket of a moment.
+func (p *pass) clock(t int64) {
+	f := p.f
+	if f.Packets == 0 {
+		f.First, f.Last = t, t
+	} else if t < p.last {
+		f.Backwards++
+		f.First = min(f.First, t)
+	}
+	f.Last = max(f.Last, t)
+	p.last = t
+	if p.bucket == nil || t < p.from || t >= p.from+p.width {
+		p.bucket = f.Series.At(t)
+		p.width = f.Series.Width
+		p.from = max(t, f.Series.Start)
+		p.from -= (p.from - f.Series.Start) % p.width
+	}
+}
+
+// follow judges the segments of a batch. It returns the event of the last one that the
+// capture has itself.
+func (p *pass) follow(b *batch) (last *tcp.Event) {
+	for i := range b.segments {
+		in := &b.segments[i]
+		e := p.f.TCP.Take(in)
+		if in.Quoted() {
+			continue
+		}
+		last = e
+		if e.Analysed {
+			p.segment(b, in, e)
+		}
+	}
+	return last
+}
+
+// segment counts what a segment came to and hands its payload on.
+func (p *pass) segment(b *batch, in *tcp.Input, e *tcp.Event) {
+	if e.RTT > 0 || e.Verdict.Has(tcp.Retransmission) || e.Verdict.Has(tcp.Reset) {
+		p.trouble.Begin(b.start)
+		p.trouble.At(e.Time).add(e)
+	}
+	if len(e.Segment.Payload) == 0 {
+		return
+	}
+	if in.Key.PortA() == 53 || in.Key.PortB() == 53 {
+		if !e.Verdict.Has(tcp.Retransmission) && !e.Verdict.Has(tcp.KeepAlive) && !e.Verdict.Has(tcp.OutOfOrder) {
+			in.Data = true
+			b.names++
+		}
+		return
+	}
+	p.f.App.TCP(e)
+}
+
+// add counts the trouble of a segment.
+func (b *Bucket) add(e *tcp.Event) {
+	if e.Verdict.Has(tcp.Retransmission) {
+		b.Retransmissions++
+	}
+	if e.Verdict.Has(tcp.Reset) {
+		b.Resets++
+	}
+	if e.RTT > 0 {
+		if b.RTTs == 0 || e.RTT < b.RTTMin {
+			b.RTTMin = e.RTT
+		}
+		b.RTTMax = max(b.RTTMax, e.RTT)
+		b.RTTSum += e.RTT
+		b.RTTs++
+	}
+}
+
+// rest handles what is no TCP, and is the last to see a batch.
+func (p *pass) rest(b *batch) {
+	p.others(b)
+	b.raw.Release()
+}
+
+// others goes through what is no TCP, and the DNS that TCP carried, by frames.
+func (p *pass) others(b *batch) {
+	at := 0
+	for i := 0; i < len(b.segments) && b.names > 0; i++ {
+		in := &b.segments[i]
+		if !in.Data {
+			continue
+		}
+		b.names--
+		for at < len(b.others) && b.others[at].frame < in.Frame {
+			p.other(&b.others[at])
+			at++
+		}
+		p.f.DNS.TCP(&in.Key, int(in.Dir), in.Segment.Payload, in.Frame, in.Time)
+	}
+	for ; at < len(b.others); at++ {
+		p.other(&b.others[at])
+	}
+}
+
+func (p *pass) other(o *other) {
+	v, no, now := &o.view, o.frame, o.time
+	switch v.Kind {
+	case frame.UDP:
+		p.udp(v, no, now)
+	case frame.ICMP:
+		p.f.Control.ICMP(v, &p.quoted, no, now)
+	case frame.ICMPv6:
+		p.f.Control.ICMPv6(v, &p.quoted, no, now)
+	case frame.ARP:
+		p.f.Control.ARP4(v, no, now)
+	}
+}
+
+func (p *pass) udp(v *frame.View, no uint32, now int64) {
+	if v.Partial {
+		return
+	}
+	f := p.f
+	switch {
+	case v.SPort == 53 || v.DPort == 53:
+		f.DNS.UDP(v.Src, v.Dst, v.SPort, v.DPort, v.Payload(), no, now)
+		return // counted by server, not by conversation: every query has its own port
+	case v.DPort == 5353 || v.DPort == 5355 || v.SPort == 5353 || v.SPort == 5355:
+		f.OtherNames++
+	case v.SPort == 67 || v.SPort == 68 || v.DPort == 67 || v.DPort == 68:
+		f.Control.DHCP4(v, no)
+	}
+	f.App.Datagram(v, no, now)
+}
+
+func bit(m frame.Layers) int { return bits.TrailingZeros32(uint32(m)) }
