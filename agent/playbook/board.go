@@ -32,6 +32,15 @@ type board struct {
 	said     []string
 	refused  []refusal
 	failed   []string // commands that gave nothing, in words
+	spared   []spared // places that people say need no look
+}
+
+// spared is a place that is left out because people say that it is in order, or
+// that it is to be left alone.
+type spared struct {
+	end   symptom.Endpoint
+	never bool // it is not asked even when an answer names it
+	why   string
 }
 
 // refusal is a command that was not allowed.
@@ -41,7 +50,9 @@ type refusal struct {
 
 func newBoard(v agent.View) *board {
 	b := &board{view: v, count: map[string]int{}, missing: map[string]bool{}}
-	b.open(symptom.Parse(v.Case.Symptom))
+	s := symptom.Parse(v.Case.Symptom)
+	b.spare(s, v.Case.Requester)
+	b.open(s)
 	obs, ins := v.Observations, v.Instructions
 	for len(obs) > 0 || len(ins) > 0 {
 		if len(ins) == 0 || len(obs) > 0 && obs[0].Turn <= ins[0].Turn {
@@ -49,7 +60,7 @@ func newBoard(v agent.View) *board {
 			obs = obs[1:]
 			continue
 		}
-		b.instruct(ins[0].Text)
+		b.instruct(ins[0])
 		ins = ins[1:]
 	}
 	b.settle()
@@ -94,25 +105,42 @@ func (b *board) add(p *place.Place) *place.Place {
 	return p
 }
 
-// instruct takes a person's words: a correction, an addition, or a wish.
-func (b *board) instruct(text string) {
-	s := symptom.Parse(text)
+// instruct takes a person's words: a correction, an addition, or a wish. What is
+// no correction in so many words adds to what is looked at and takes nothing away.
+func (b *board) instruct(in agent.Instruction) {
+	s := symptom.Parse(in.Text)
 	b.finish = b.finish || s.Finish
-	b.noRisk = b.noRisk || noRiskWords.MatchString(text)
-	if len(s.Targets) == 0 && s.Resolver != nil && len(b.roots()) > 0 {
+	b.noRisk = b.noRisk || noRiskWords.MatchString(in.Text)
+	if s.Bare && b.carded(in.Turn) { // the "no" may be meant for the card
+		s.Correction = false
+	}
+	s.Targets, s.Not, s.Off = b.sameHost(s, s.Targets), b.sameHost(s, s.Not), b.sameHost(s, s.Off)
+	b.spare(s, in.By)
+	if s.Correction {
+		b.correct(s, in.By)
+	}
+	switch {
+	case len(s.Targets) > 0 || s.Resolver != nil && len(b.roots()) == 0:
+		b.again = false
+		b.open(b.inherit(s))
+	case s.Resolver != nil:
 		b.newServer(*s.Resolver)
-		return
-	}
-	if len(s.Targets) == 0 && s.Resolver == nil {
-		if len(b.roots()) == 1 && otherOne.MatchString(text) {
-			b.aside() // what they mean instead is asked
-			b.again = true
-			return
-		}
+	case len(b.roots()) == 0 && (s.Correction || len(s.Off) > 0):
+		b.again = true // what they mean instead is asked
+	default:
 		b.hint(s)
-		return
 	}
-	b.again = false
+}
+
+// carded reports whether a command of a turn asked people for an approval.
+func (b *board) carded(turn int) bool {
+	return slices.ContainsFunc(b.past, func(o agent.Observation) bool {
+		return o.Turn == turn && o.Shell.Classification == safeexec.Risky
+	})
+}
+
+// inherit gives a reply what it leaves open from the symptom.
+func (b *board) inherit(s symptom.Symptom) symptom.Symptom {
 	old := symptom.Parse(b.view.Case.Symptom)
 	if len(s.Kinds) == 0 {
 		s.Kinds, s.Codes = old.Kinds, old.Codes
@@ -123,52 +151,76 @@ func (b *board) instruct(text string) {
 	if s.Since == "" {
 		s.Since = old.Since
 	}
-	if s.Correction {
-		s = b.correct(s, text)
-	}
-	b.open(s)
+	return s
 }
 
 // correct sets aside what people take back: the places they say it is not, or
 // all when they only say what it is.
-func (b *board) correct(s symptom.Symptom, text string) symptom.Symptom {
-	denied := map[string]bool{}
-	for _, m := range notThis.FindAllStringSubmatch(text, 8) {
-		for _, e := range symptom.Parse(m[1]).Targets {
-			denied[e.String()] = true
-		}
+func (b *board) correct(s symptom.Symptom, by string) {
+	wrong := func(p *place.Place) bool { return slices.ContainsFunc(s.Not, p.End.Same) }
+	if len(b.only(wrong)) == 0 {
+		wrong = func(p *place.Place) bool { return !slices.ContainsFunc(s.Targets, p.End.Same) }
 	}
-	keep := s.Targets[:0:0]
-	for _, e := range s.Targets {
-		if !denied[e.String()] {
-			keep = append(keep, b.samePlace(e, s.PortOnly))
-		}
-	}
-	s.Targets = keep
-	b.aside(keep...)
-	return s
+	b.aside(wrong, "not examined after "+person(by)+"'s correction of the target")
 }
 
-// aside stops looking at every place but those to keep.
-func (b *board) aside(keep ...symptom.Endpoint) {
+// person is how sentences call somebody.
+func person(by string) string {
+	if by == "" {
+		return "a person"
+	}
+	return place.Plain(by, 40)
+}
+
+// aside stops looking at places, and at those that only their answers named.
+func (b *board) aside(which func(*place.Place) bool, why string) {
 	for _, p := range b.places {
-		if p.Aside == "" && !slices.ContainsFunc(keep, p.End.Same) {
-			p.Aside = "set aside: the target was corrected in the thread"
+		if p.Aside == "" && which(p) {
+			p.Aside = why
+		}
+	}
+	for _, p := range b.places { // parents stand before what is behind them
+		if p.Parent != nil && p.Aside == "" && !slices.ContainsFunc(b.places, func(q *place.Place) bool {
+			return q.Aside == "" && slices.Contains(q.Behind, p)
+		}) {
+			p.Aside = why
 		}
 	}
 }
 
-// samePlace gives a port that was corrected without a host the host of the place
-// that it corrects.
-func (b *board) samePlace(e symptom.Endpoint, portOnly bool) symptom.Endpoint {
-	if roots := b.roots(); portOnly && len(roots) > 0 {
+// spare notes the places that need no look. One that is being looked at because
+// people named it is finished: what is seen there counts for more than what is
+// said about it.
+func (b *board) spare(s symptom.Symptom, by string) {
+	for _, e := range s.Fine {
+		b.spared = append(b.spared, spared{e, false, "left out, because " + person(by) + " says that it is in order"})
+		b.aside(func(p *place.Place) bool {
+			return p.End.Same(e) && p.End.Path == e.Path && len(p.Asked) == 0 && len(b.roots()) > 1
+		}, "left out, because "+person(by)+" says that it is in order")
+	}
+	for _, e := range s.Off {
+		why := "left alone, because " + person(by) + " asked for that"
+		b.spared = append(b.spared, spared{e, true, why})
+		b.aside(func(p *place.Place) bool { return p.End.Same(e) }, why)
+	}
+}
+
+// sameHost gives ports that a reply names without a host the host of the place
+// that is being looked at; in a correction the protocol as well.
+func (b *board) sameHost(s symptom.Symptom, list []symptom.Endpoint) []symptom.Endpoint {
+	roots := b.roots()
+	if !s.PortOnly || len(roots) == 0 {
+		return list
+	}
+	out := slices.Clone(list)
+	for i := range out {
 		old := roots[0].End
-		e.Host = old.Host
-		if !old.Guessed {
-			e.Scheme, e.Guessed = old.Scheme, false
+		out[i].Host = old.Host
+		if s.Correction && !old.Guessed {
+			out[i].Scheme, out[i].Guessed = old.Scheme, false
 		}
 	}
-	return e
+	return out
 }
 
 // hint takes words without a target: they say more about the places there are.
@@ -226,16 +278,16 @@ func (b *board) observe(o agent.Observation) {
 		b.follow(p)
 	}
 	if o.Shell.Status == "denied" && o.Shell.DenialReason != "" {
-		b.reason(o.Shell.DenialReason)
+		b.reason(agent.Instruction{By: o.Shell.DecidedBy, Text: o.Shell.DenialReason, Turn: o.Turn})
 	}
 }
 
-// reason reads why a person refused: a correction in it counts like one in the
-// thread.
-func (b *board) reason(text string) {
-	b.noRisk = b.noRisk || noRiskWords.MatchString(text)
-	if s := symptom.Parse(text); s.Correction && len(s.Targets) > 0 {
-		b.instruct(text)
+// reason reads why a person refused: a correction, an addition or a place to be
+// left alone counts like one in the thread.
+func (b *board) reason(in agent.Instruction) {
+	b.noRisk = b.noRisk || noRiskWords.MatchString(in.Text)
+	if s := symptom.Parse(in.Text); s.Correction || s.Addition && len(s.Targets) > 0 || len(s.Off) > 0 {
+		b.instruct(in)
 	}
 }
 
@@ -328,6 +380,9 @@ func (b *board) follow(p *place.Place) {
 	about.Kinds = slices.DeleteFunc(about.Kinds, func(k symptom.Kind) bool { return k == symptom.Error })
 	about.Since, about.Deploy, about.Intermittent = p.About.Since, p.About.Deploy, p.About.Intermittent
 	for _, e := range found {
+		if slices.ContainsFunc(b.spared, func(x spared) bool { return x.never && x.end.Same(e) }) {
+			continue
+		}
 		c := place.New(symptom.Guess(e), about)
 		c.Parent, c.Depth, c.Redirect = p, p.Depth+1, p.Redirects()
 		got := b.add(c)

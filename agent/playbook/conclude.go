@@ -13,9 +13,6 @@ import (
 
 var (
 	noRiskWords = pattern.New(`(?i)\b(no (more )?(risky|captures?|approvals?|commands?)|stop asking|nothing (more|else)|read[- ]only|don'?t (touch|run|capture)|not necessary|unnecessary|no need|enough)\b`)
-	// otherOne takes the target back and names no other.
-	otherOne = pattern.New(`(?i)\b(the )?(other|wrong|different|falsche[rns]?|andere[rns]?) (host|port|server|service|target|box|machine|url|address|endpoint|one|system|rechner|dienst)\b`)
-	notThis  = pattern.New(`(?i)(?:\bnot|\binstead of|\brather than|n't)\s+(\S+)`)
 )
 
 // question is what is asked when no text names a target.
@@ -67,6 +64,9 @@ func (b *board) conclude(hyps []hypothesis) agent.Turn {
 	case len(found) > 0 && sure != "low":
 		c.Verdict, c.Confidence = "root_cause", sure
 		c.Summary = b.summary(c.Causes)
+	case len(found) == 0 && healthy && len(b.before()) > 0:
+		c.Verdict, c.Confidence = "unverified", "low"
+		c.Summary = b.correctedSummary()
 	case len(found) == 0 && healthy:
 		c.Verdict, c.Confidence = "no_fault", b.calm()
 		c.Summary = b.calmSummary()
@@ -228,6 +228,31 @@ func (b *board) calmSummary() string {
 	return strings.Join(out, " ")
 }
 
+// before are the places at which a fault was shown before they were set aside.
+func (b *board) before() []*place.Place {
+	var out []*place.Place
+	for _, p := range b.places {
+		if p.Aside != "" && p.Shown() != "" {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// correctedSummary says that what people named last works, and what was seen of
+// what they had named before: a fault that was shown does not go away because
+// nobody asks for it any more.
+func (b *board) correctedSummary() string {
+	out := []string{"No fault was seen at what was named last."}
+	for _, p := range b.roots() {
+		out = append(out, p.Checked())
+	}
+	for _, p := range b.before() {
+		out = append(out, "Shown before, and "+p.Aside+": "+p.Shown())
+	}
+	return strings.Join(out, " ")
+}
+
 // hint4Next says what would help a later case.
 func (b *board) hint4Next() string {
 	for _, p := range b.roots() {
@@ -280,6 +305,16 @@ func (b *board) gaps(verdict string) []string {
 	}
 	for _, p := range b.roots() {
 		out = append(out, p.Unseen(verdict)...)
+	}
+	for _, p := range b.places {
+		if p.Aside != "" && p.Parent == nil {
+			out = append(out, p.Title()+p.End.Path+": "+p.Aside+".")
+		}
+	}
+	for _, x := range b.spared {
+		if !slices.ContainsFunc(b.places, func(p *place.Place) bool { return p.End.Same(x.end) && p.End.Path == x.end.Path }) {
+			out = append(out, x.end.String()+x.end.Path+": "+x.why+".")
+		}
 	}
 	if b.commands >= rules.MaxCommands {
 		out = append(out, fmt.Sprintf("The limit of %d commands was reached.", rules.MaxCommands))

@@ -70,6 +70,11 @@ func (b *board) manage(hyps []hypothesis, end bool) *agent.ManageHypotheses {
 			m.Update = append(m.Update, u) // later commands said it better than the one that confirmed it
 			continue
 		}
+		if end && is && have.State == agent.Confirmed && h.state != agent.Confirmed && u.State == agent.Unverifiable {
+			u.Why = "what was seen later does not bear it out"
+			m.Update = append(m.Update, u)
+			continue
+		}
 		if u.State != agent.Active && (!is || have.State != u.State) && !(is && u.State == agent.Unverifiable && !have.Open()) {
 			m.Update = append(m.Update, u)
 		}
@@ -94,7 +99,7 @@ func (b *board) update(h hypothesis, end bool) agent.HypothesisUpdate {
 		u.State = agent.Active // a mere possibility confirms nothing
 	case weak:
 		u.State, u.Why = agent.Unverifiable, h.p.Text(h.read.Cause)+"."
-	case h.p.Aside != "":
+	case h.p.Aside != "" && (h.state == agent.Active || len(u.Evidence) == 0):
 		u.State, u.Why, u.Evidence = agent.Unverifiable, h.p.Aside, nil
 	case h.state != agent.Active && len(u.Evidence) == 0 && !end:
 		u.State = agent.Active // nothing is claimed without evidence

@@ -106,9 +106,23 @@ func (d *data) judgeVerdict(j *judgement) {
 	switch {
 	case len(j.causes) > 0:
 		j.verdict = RootCause
+	case d.said() == NoFault && len(d.shownFaults()) > 0: // whatever the brain says
+		j.lowered = append(j.lowered, "a hypothesis was confirmed by evidence, and the conclusion names no fault")
+		j.confidence = "low"
 	case d.said() == NoFault && len(d.checked()) > 0:
 		j.verdict = NoFault
 	}
+}
+
+// shownFaults are the hypotheses that evidence of this case confirmed.
+func (d *data) shownFaults() []agent.Hypothesis {
+	var out []agent.Hypothesis
+	for _, h := range d.k.Hypotheses {
+		if kept, _ := d.evidence(h.Evidence); h.State == agent.Confirmed && len(kept) > 0 {
+			out = append(out, h)
+		}
+	}
+	return out
 }
 
 // checked lists the commands that ran.

@@ -19,7 +19,7 @@ func (d *data) people(b *strings.Builder) {
 	b.WriteString("## Decisions by People\n\n")
 	lines := 0
 	for _, e := range d.entries {
-		if text, ids := d.told(e); text != "" {
+		if text, ids := d.line(e); text != "" {
 			fmt.Fprintf(b, "- %s %s%s\n", e.Time.UTC().Format(time.TimeOnly+"Z"), text, cite(ids...))
 			lines++
 		}
@@ -30,8 +30,8 @@ func (d *data) people(b *strings.Builder) {
 	b.WriteByte('\n')
 }
 
-// told is one entry as a line about people; "" when it is not about them.
-func (d *data) told(e audit.Entry) (text string, ids []string) {
+// line is one entry as a line about people; "" when it is not about them.
+func (d *data) line(e audit.Entry) (text string, ids []string) {
 	switch e.Journal + "/" + e.Kind {
 	case "shell/decided":
 		var x safeexec.Decided
@@ -63,7 +63,7 @@ func (d *data) told(e audit.Entry) (text string, ids []string) {
 func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 	cmd, by := d.code(c.Proposal.Display), d.prose(cmpOr(x.By, "nobody"))
 	why := ""
-	if x.Reason != "" {
+	if told(x.Reason) {
 		why = ": " + d.prose(x.Reason)
 	}
 	switch x.Decision {
@@ -122,13 +122,19 @@ func (g gap) words() string {
 func (d *data) gaps(j judgement) []gap {
 	var out []gap
 	for _, c := range d.cmds {
-		if text := lacking(c); text != "" {
+		if text := d.lacking(c); text != "" {
 			out = append(out, gap{text: text, cmd: c.Proposal.Display, ids: []string{c.Proposal.AuditID}})
 		}
 	}
 	for _, e := range d.entries {
 		if text := d.refused(e); text != "" {
 			out = append(out, gap{text: text, ids: []string{e.ID()}})
+		}
+	}
+	if d.said() == NoFault {
+		for _, h := range d.shownFaults() {
+			kept, _ := d.evidence(h.Evidence)
+			out = append(out, gap{text: "Confirmed by evidence, though the conclusion names no fault: " + h.ID + ": " + cmpOr(h.Why, h.Description), ids: kept})
 		}
 	}
 	for _, h := range d.k.Hypotheses {
@@ -176,16 +182,23 @@ func (d *data) listGaps(b *strings.Builder, gaps []gap) {
 
 // lacking says why a command shows nothing; "" when it does, or when another one
 // took its place.
-func lacking(c agent.Command) string {
+func (d *data) lacking(c agent.Command) string {
 	r := c.Result
-	if c.ReplacedBy != "" {
+	switch {
+	case c.ReplacedBy != "":
 		return ""
-	}
-	if r == nil {
+	case r == nil && c.Decided != nil && c.Decided.Decision == "APPROVED":
+		return "Approved, and no outcome"
+	case c.Decided == nil && r == nil && c.Proposal.Class == safeexec.Risky, c.Decided != nil && c.Decided.By == "" && c.Decided.Decision == "CANCELLED" && c.Decided.Reason == "stopped":
+		if d.end.EndedBy == "stopped" {
+			return "Not answered by anybody until the case was stopped"
+		}
+		return "Not answered by anybody until the case ended"
+	case r == nil:
 		return "No outcome"
 	}
 	why := ""
-	if r.DenialReason != "" {
+	if told(r.DenialReason) {
 		why = " (" + r.DenialReason + ")"
 	}
 	switch {
@@ -205,6 +218,12 @@ func lacking(c agent.Command) string {
 		return ""
 	}
 	return lackingWords(r.Error)
+}
+
+// told reports whether a reason is one that somebody gave: without one the gate
+// writes the decision in its place.
+func told(reason string) bool {
+	return reason != "" && reason != "denied" && reason != "cancelled"
 }
 
 func lackingWords(code string) string {

@@ -206,6 +206,9 @@ func TestClaimsAndEvidence(t *testing.T) {
 		{"no fault, checked", ok, false, func(string) agent.Conclusion {
 			return conclusion("medium", NoFault, "all well", nil)
 		}, "no_fault medium 0 0"},
+		{"no fault although a hypothesis is confirmed", ok, true, func(string) agent.Conclusion {
+			return conclusion("high", NoFault, "all well", nil)
+		}, "unverified low 0 1"},
 		{"no fault, not checked", denied, false, func(string) agent.Conclusion {
 			return conclusion("high", NoFault, "all well", nil)
 		}, "unverified low 0 1"},
@@ -276,6 +279,24 @@ func TestTitles(t *testing.T) {
 			checkReport(t, j, r)
 		}
 	}
+}
+
+// TestConfirmedBarsNoFault: whatever the brain concludes, the report names a
+// hypothesis that evidence confirmed.
+func TestConfirmedBarsNoFault(t *testing.T) {
+	j, id := small(t, completed("auto_approved", 7, ""))
+	j.confirm(id)
+	j.tell(agent.KindConcluded, conclusion("high", NoFault, "all well", nil))
+	r := j.build()
+	if want := []string{"Confirmed by evidence, though the conclusion names no fault: H1: refused"}; !slices.Equal(r.Gaps, want) {
+		t.Errorf("gaps %q", r.Gaps)
+	}
+	for _, want := range []string{"_Verdict: No root cause could be shown_", "lowered from high because a hypothesis was confirmed by evidence", "- all well"} {
+		if !strings.Contains(r.Markdown, want) {
+			t.Errorf("no %q in\n%s", want, r.Markdown)
+		}
+	}
+	checkReport(t, j, r)
 }
 
 // TestOneGapForOneDenial: a denied command that the brain speaks of as well stands

@@ -93,27 +93,30 @@ func TestLacking(t *testing.T) {
 		"Never run, because it is not exactly one command":      by("", safeexec.Result{Status: "error", Error: "not_one_command"}),
 		"Never run, because its --query is no valid expression": by("", safeexec.Result{Status: "error", Error: "invalid_query"}),
 		"Never run, because it contains a credential":           by("", safeexec.Result{Status: "error", Error: "credential_in_command"}),
-		"No outcome":                      {},
-		"":                                by("", safeexec.Result{Status: "completed"}),
-		"Not installed":                   by("", safeexec.Result{Status: "completed", ExitCode: &code}),
-		"Denied by a person (no)":         by("DENIED", safeexec.Result{Status: "denied", DecidedBy: "U1", DenialReason: "no"}),
-		"Not run (read-only mode)":        by("", safeexec.Result{Status: "denied", DenialReason: "read-only mode"}),
-		"Not started in time (late)":      by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "late"}),
-		"Nobody answered in time":         by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "expired"}),
-		"Optional, and nobody reacted":    by("CANCELLED", safeexec.Result{Status: "denied", DenialReason: "withdrawn"}),
-		"Timed out":                       by("", safeexec.Result{Status: "error", Error: "timeout"}),
-		"Ended because it wrote too much": by("", safeexec.Result{Status: "error", Error: "output_limit"}),
-		"Cancelled while it ran":          by("", safeexec.Result{Status: "error", Error: "cancelled"}),
-		"Forbidden, never run":            by("", safeexec.Result{Status: "error", Error: "forbidden_command"}),
-		"Failed":                          by("", safeexec.Result{Status: "error"}),
+		"No outcome":               {},
+		"Approved, and no outcome": {Record: safeexec.Record{Decided: &safeexec.Decided{Decision: "APPROVED", By: "U1"}}},
+		"Not answered by anybody until the case was stopped": {Record: safeexec.Record{Proposal: safeexec.Proposal{Class: safeexec.Risky}}},
+		"Denied by a person":                        by("DENIED", safeexec.Result{Status: "denied", DecidedBy: "U1", DenialReason: "denied"}),
+		"":                                          by("", safeexec.Result{Status: "completed"}),
+		"Not installed":                             by("", safeexec.Result{Status: "completed", ExitCode: &code}),
+		"Denied by a person (no)":                   by("DENIED", safeexec.Result{Status: "denied", DecidedBy: "U1", DenialReason: "no"}),
+		"Not run (read-only mode)":                  by("", safeexec.Result{Status: "denied", DenialReason: "read-only mode"}),
+		"Not started in time (late)":                by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "late"}),
+		"Nobody answered in time":                   by("EXPIRED", safeexec.Result{Status: "denied", DenialReason: "expired"}),
+		"Optional, and nobody reacted":              by("CANCELLED", safeexec.Result{Status: "denied", DenialReason: "withdrawn"}),
+		"Timed out":                                 by("", safeexec.Result{Status: "error", Error: "timeout"}),
+		"Ended because it wrote too much":           by("", safeexec.Result{Status: "error", Error: "output_limit"}),
+		"Cancelled while it ran":                    by("", safeexec.Result{Status: "error", Error: "cancelled"}),
+		"Forbidden, never run":                      by("", safeexec.Result{Status: "error", Error: "forbidden_command"}),
+		"Failed":                                    by("", safeexec.Result{Status: "error"}),
 		"Ran, but its output could not be redacted": by("", safeexec.Result{Status: "error", Error: "redaction_failure"}),
 		"Outcome unknown; it may have taken effect": by("", safeexec.Result{Status: "error", Error: "outcome_unknown"}),
 	} {
-		if got := lacking(c); got != want {
+		if got := (&data{end: agent.Conclusion{EndedBy: "stopped"}}).lacking(c); got != want {
 			t.Errorf("%+v: %q, want %q", c.Result, got, want)
 		}
 	}
-	if got := lacking(agent.Command{Record: safeexec.Record{ReplacedBy: "x"}}); got != "" {
+	if got := (&data{}).lacking(agent.Command{Record: safeexec.Record{ReplacedBy: "x"}}); got != "" {
 		t.Errorf("a replaced command lacks %q", got)
 	}
 }

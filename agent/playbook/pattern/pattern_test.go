@@ -68,6 +68,7 @@ func TestEveryPatternCompiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
+		names := constants(f)
 		ast.Inspect(f, func(n ast.Node) bool {
 			call, ok := n.(*ast.CallExpr)
 			if !ok {
@@ -81,7 +82,7 @@ func TestEveryPatternCompiles(t *testing.T) {
 				return true
 			}
 			seen++
-			if _, err := regexp.Compile(literal(t, call.Args[0])); err != nil {
+			if _, err := regexp.Compile(literal(t, names, call.Args[0])); err != nil {
 				t.Errorf("%s: %v", name, err)
 			}
 			return true
@@ -92,8 +93,25 @@ func TestEveryPatternCompiles(t *testing.T) {
 	}
 }
 
-// literal is the text of string literals, also joined with +.
-func literal(t *testing.T, e ast.Expr) string {
+// constants are the constants that a file declares.
+func constants(f *ast.File) map[string]ast.Expr {
+	out := map[string]ast.Expr{}
+	for _, d := range f.Decls {
+		g, ok := d.(*ast.GenDecl)
+		if !ok || g.Tok != token.CONST {
+			continue
+		}
+		for _, s := range g.Specs {
+			for i, v := range s.(*ast.ValueSpec).Values {
+				out[s.(*ast.ValueSpec).Names[i].Name] = v
+			}
+		}
+	}
+	return out
+}
+
+// literal is the text of string literals and of constants, also joined with +.
+func literal(t *testing.T, names map[string]ast.Expr, e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.BasicLit:
 		s, err := strconv.Unquote(e.Value)
@@ -102,7 +120,11 @@ func literal(t *testing.T, e ast.Expr) string {
 		}
 		return s
 	case *ast.BinaryExpr:
-		return literal(t, e.X) + literal(t, e.Y)
+		return literal(t, names, e.X) + literal(t, names, e.Y)
+	case *ast.Ident:
+		if v, ok := names[e.Name]; ok {
+			return literal(t, names, v)
+		}
 	}
 	t.Fatalf("a pattern that is no literal: %T", e)
 	return ""

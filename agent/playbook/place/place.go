@@ -65,6 +65,7 @@ type Place struct {
 	slowest  float64            // seconds that the slowest request took
 	goodIDs  []Fact             // requests and connections that came off
 	found    []symptom.Endpoint // endpoints that answers named, not yet taken
+	named    []symptom.Endpoint // all of them
 	waits    []string           // what something on this machine tried to reach in vain
 	blame    []string           // what the places behind this one suffer from
 }
@@ -116,6 +117,7 @@ func (p *Place) NotRead(pr rules.Probe, denied bool, m Moment) {
 func (p *Place) Take() ([]symptom.Endpoint, symptom.Symptom) {
 	found := p.found
 	p.found = nil
+	p.named = append(p.named, found...)
 	if len(found) == 0 {
 		return nil, symptom.Symptom{}
 	}
@@ -234,6 +236,10 @@ func (p *Place) Any(conditions []string) (bool, []Fact) {
 func (p *Place) settle() {
 	delete(p.facts, "steady")
 	delete(p.facts, "flapping")
+	if len(p.facts["connected"]) > 0 && len(p.facts["no-listener"]) > 0 { // this machine's tables do not show it: translated, or in another namespace
+		delete(p.facts, "no-listener")
+		p.facts["listener-hidden"] = p.facts["connected"]
+	}
 	for word, seen := range p.slow {
 		delete(p.facts, word)
 		if len(seen) >= 2 && 2*len(seen) >= p.fetches {
@@ -263,7 +269,7 @@ func (p *Place) Decide(person bool) {
 // SettleBehind derives facts from the places behind this one. What could not be
 // verified there is no failure of theirs.
 func (p *Place) SettleBehind(done func(*Place) bool) {
-	for _, w := range []string{"behind-failed", "behind-done", "behind-unclear"} {
+	for _, w := range []string{"behind-failed", "behind-done", "behind-unclear", "behind-left"} {
 		delete(p.facts, w)
 	}
 	p.blame = nil
@@ -278,6 +284,8 @@ func (p *Place) SettleBehind(done func(*Place) bool) {
 		ready, works = ready && done(c), works && c.Works()
 	}
 	switch {
+	case len(p.Behind) == 0 && len(p.named) > 0:
+		p.facts["behind-left"] = []Fact{{word: "behind-left"}}
 	case len(p.blame) > 0 || !ready:
 	case works:
 		p.facts["behind-done"] = []Fact{{word: "behind-done"}}

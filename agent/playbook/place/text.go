@@ -39,6 +39,7 @@ var words = map[string]func(p *Place) string{
 	"by":        (*Place).by,
 	"body":      (*Place).excerpt,
 	"child":     (*Place).children,
+	"named":     (*Place).blamed,
 	"behind":    func(p *Place) string { return strings.Join(p.blame, "; ") },
 	"check":     (*Place).check,
 	"since":     (*Place).sinceWords,
@@ -124,6 +125,17 @@ func (p *Place) children() string {
 	var out []string
 	for _, c := range p.Behind {
 		out = append(out, c.Title())
+	}
+	return strings.Join(out, " and ")
+}
+
+// blamed are the endpoints that answers named, whether they were looked at or not.
+func (p *Place) blamed() string {
+	var out []string
+	for _, e := range p.named {
+		if s := e.String(); !slices.Contains(out, s) && len(out) < 3 {
+			out = append(out, s)
+		}
 	}
 	return strings.Join(out, " and ")
 }

@@ -63,6 +63,17 @@ func (p *Place) Causes() []Cause {
 	return out
 }
 
+// Shown says which faults were shown at the place, "" for none.
+func (p *Place) Shown() string {
+	var out []string
+	for _, c := range p.Causes() {
+		if c.Reading.Sure != "low" {
+			out = append(out, p.Text(c.Reading.Cause)+".")
+		}
+	}
+	return strings.Join(out, " ")
+}
+
 // minor reports whether another cause at the same place makes c a remark: an
 // unknown authority when the service behind it fails anyway, slowness or
 // unsteadiness when something is broken outright, a weaker reading of the path.

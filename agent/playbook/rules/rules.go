@@ -223,6 +223,7 @@ var All = []Rule{
 			{"error behind-failed", "{behind}, so {t} answers {code}", "high", nil},
 			{"error named-behind behind-unclear", "{t} answers {code} and blames {child}, which could not be judged from this machine", "medium", []string{"Look at {child} from the machine that runs {t}. " + verifyIt}},
 			{"error named-behind behind-done", "{t} answers {code} and blames {child}, which accepts and answers from here: what {t} asks of it, or its time limit, is at fault", "medium", []string{"Compare the address, protocol and time limit that {t} uses for {child} with what answers from here; change it back if it was changed{since}. " + verifyIt}},
+			{"error named-behind behind-left", "{t} answers {code} and blames {named}, which was not looked at", "medium", []string{"Look at {named}. " + verifyIt}},
 			{"error gateway !named-behind", "{t} passes on a failure of a server behind it (it answers {code}{by}) and does not say which one", "medium", []string{"Read the error log of {t} for the upstream it could not use, and look at that one next (name it in the thread to go on). " + verifyIt}},
 			{"redirect behind-failed", "{behind}, and {t} sends every client there ({code})", "high", nil},
 			{"unwell behind-failed", "{behind}, so {t} calls itself unhealthy ({code})", "high", nil},
@@ -287,7 +288,7 @@ var All = []Rule{
 			{"no-local-port", "This machine has no free local port left for connections to {t} (cannot assign requested address): too many are open or wait in TIME-WAIT", "high", []string{"Find the client that opens a connection for every request (`ss -tan dport = :{port}`) and let it keep connections open; widen net.ipv4.ip_local_port_range meanwhile (undo: restore it). " + verifyIt}},
 			{"overflow-rising silent !full-elsewhere", "The accept queue of {t} overflows in bursts: the kernel's overflow counter grew while connections to it timed out", "medium", []string{"Raise the backlog of {t} or add instances (undo: restore). Verify: `nstat -azs TcpExtListenOverflows` stands still."}},
 		},
-		Refute: []string{"no-listener", "queue-ok connected", "queue-ok refused", "queue-ok silent counted !overflow-rising", "queue-ok silent full-elsewhere", "remote connected !no-answer", "refused", "unresolved", "no-name", "server-fails", "unreachable", "steady"},
+		Refute: []string{"no-listener", "queue-ok connected", "queue-ok refused", "queue-ok silent counted !overflow-rising", "queue-ok silent full-elsewhere", "remote connected !no-answer", "listener-hidden !no-answer", "refused", "unresolved", "no-name", "server-fails", "unreachable", "steady"},
 	},
 	{
 		Name: "hang", Says: "{t} accepts connections, but the program behind it does not answer",

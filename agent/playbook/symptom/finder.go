@@ -16,6 +16,7 @@ type finder struct {
 	text     string
 	masked   []byte
 	found    []found
+	spans    []found // everything found, in order of appearance
 	targets  []Endpoint
 	resolver *Endpoint
 	portOnly bool
@@ -81,6 +82,7 @@ func (f *finder) run(aboutNames bool) {
 	f.names(aboutNames)
 	f.barePorts()
 	sort.SliceStable(f.found, func(i, j int) bool { return f.found[i].at < f.found[j].at })
+	f.spans = slices.Clone(f.found)
 	f.protocols()
 	f.join()
 	f.dropWeak()
@@ -309,7 +311,7 @@ func (f *finder) barePorts() {
 	f.each(barePort, func(m []int) { f.port(m[2], m[3]) })
 	if len(f.found) == 0 {
 		f.each(bareNumber, func(m []int) {
-			if n := atoi(f.group(m, 1)); len(f.found) == 0 && (n < 1900 || n > 2099) && !afterNumber.MatchString(f.text[m[3]:]) {
+			if n := atoi(f.group(m, 1)); len(f.found) < 2 && (n < 1900 || n > 2099) && !afterNumber.MatchString(f.text[m[3]:]) {
 				f.port(m[2], m[3])
 			}
 		})
@@ -331,7 +333,7 @@ func (f *finder) port(from, to int) {
 			}
 		}
 	}
-	if len(f.found) == 0 {
+	if len(f.found) == 0 || f.portOnly {
 		f.add(from, to, Endpoint{Host: "127.0.0.1", Port: n}, true)
 		f.portOnly = true
 	}

@@ -50,7 +50,12 @@ type Symptom struct {
 	Since        string     // HH:MM of "since 10:40"
 	Deploy       bool       // "since the deploy": a change is suspected
 	Intermittent bool       // "sometimes", "one in ten"
-	Correction   bool       // "no, it is ...", "not X but Y"
+	Correction   bool       // "no, it is ...", "not X but Y": another target was meant
+	Bare         bool       // the correction hangs on the word "no", which may answer something else
+	Addition     bool       // "as well", "too": beside what was named before
+	Not          []Endpoint // what the text says it is not
+	Fine         []Endpoint // what the text says is in order
+	Off          []Endpoint // what the text says is to be left alone
 	Finish       bool       // "wrap up", "conclude"
 }
 
@@ -67,14 +72,15 @@ const (
 // Parse reads a text. It never fails; a text that says nothing yields a
 // Symptom without targets.
 func Parse(text string) Symptom {
-	text = plainText(Clean(text))
+	text = Clean(text)
+	raw := text
+	text = plainText(text)
 	numbers := codes(text)
 	s := Symptom{
 		Kinds:        kinds(text, numbers),
 		Codes:        numbers,
 		Deploy:       deployWords.MatchString(text),
 		Intermittent: sometimesWords.MatchString(text),
-		Correction:   correctWords.MatchString(text),
 		Finish:       finishWords.MatchString(text),
 	}
 	if m := sinceTime.FindStringSubmatch(text); m != nil {
@@ -83,11 +89,14 @@ func Parse(text string) Symptom {
 	f := newFinder(text)
 	f.run(s.Is(Name))
 	s.Targets, s.Resolver, s.PortOnly = f.targets, f.resolver, f.portOnly
+	f.hear(&s, raw)
 	if s.Resolver != nil && !s.Is(Name) {
 		s.Kinds = append([]Kind{Name}, s.Kinds...)
 	}
-	for i := range s.Targets {
-		s.Targets[i] = s.Targets[i].guess(s.Is(Certificate) && !f.tls)
+	for _, list := range [][]Endpoint{s.Targets, s.Not, s.Fine, s.Off} {
+		for i := range list {
+			list[i] = list[i].guess(s.Is(Certificate) && !f.tls)
+		}
 	}
 	s.Targets = withPaths(s.Targets, text)
 	return s
@@ -115,7 +124,6 @@ var (
 	sinceTime      = pattern.New(`(?i)\b(?:since|from|after|around|about|at|seit|ab|depuis|desde|dalle)\s+(?:about\s+|around\s+|ca\.?\s+)?([01]?\d:[0-5]\d|2[0-3]:[0-5]\d)\b`)
 	deployWords    = pattern.New(`(?i)\b(deploy(ed|ment|s)?|roll-?out|release[ds]?|upgrade[ds]?|restart(ed)?|reboot(ed)?|migrat(ed|ion)|config(uration)? change|new version|maintenance)\b`)
 	sometimesWords = pattern.New(`(?i)\b(sometimes|intermittent(ly)?|sporadic(ally)?|occasional(ly)?|now and then|every now|once in a while|flak[yi]\w*|flapp\w*|random(ly)?|some (requests|calls|users|connections)|one in|every (second|third|other)|half of|\d+ ?(%|percent)|on and off|manchmal|parfois|a veces)`)
-	correctWords   = pattern.New(`(?i)^\s*(no|nope|wrong|nein|non|sorry|correction|actually|not)\b|\b(instead|i meant|i mean|should be|wrong (host|port|target|address|service|server|machine|name)|not (that|this|the)|(it'?s|it is|that'?s) (not|rather)|rather than|typo|in fact)\b|\bactually (on|at|it)`)
 	finishWords    = pattern.New(`(?i)^\s*(please\s+)?(wrap (it )?up|conclude|finish( up)?|that'?s enough|enough|report now|close (it|the case))\b`)
 	statusCode     = pattern.New(`(?i)(?:^|[^\d.:/\w-])([1-5]\d\d)(?:s|er)?(?:$|[^\d.:\w-]|[.:](?:\s|$))`)
 	afterNumber    = pattern.New(`(?i)^\s+s\b|^\s*(ms|millisec|sec|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)
