@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 	"ghostbot/agent/playbook/*": {"ghostbot/agent/playbook/..."},
 	"ghostbot/agent/brains":     {"ghostbot/agent", "ghostbot/agent/fallback", "ghostbot/agent/gemini", "ghostbot/agent/playbook"},
 	"ghostbot/agent/fallback":   {"ghostbot/agent"},
+	"ghostbot/agent/recall":     {"ghostbot/agent/playbook/symptom"},
 	"ghostbot/agent/gemini":     {"ghostbot/agent", "ghostbot/agent/words", "ghostbot/safeexec"},
 	"ghostbot/agent/rca":        {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
 
@@ -61,10 +62,11 @@ var arrows = map[string][]string{
 	"ghostbot/forensics":   {"ghostbot/forensics/..."},
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},
 
-	"ghostbot/cmd/ghostbot/*":     {},
-	"ghostbot/cmd/ghostbot/cloud": {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
-	"ghostbot/cmd/ghostbot/pcap":  {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
-	"ghostbot/cmd/ghostbot":       {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
+	"ghostbot/cmd/ghostbot/*":      {},
+	"ghostbot/cmd/ghostbot/memory": {"ghostbot/agent", "ghostbot/agent/recall", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/show", "ghostbot/store"},
+	"ghostbot/cmd/ghostbot/cloud":  {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
+	"ghostbot/cmd/ghostbot/pcap":   {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
+	"ghostbot/cmd/ghostbot":        {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 
 	"ghostbot/internal/pcapgen": {},
 

@@ -21,9 +21,10 @@
 //	question    a durable question to people; answer: what came of it
 //	budget      the turn limit was set or extended (type BudgetEntry)
 //	takeover    another process continues the case
+//	recalled    closed cases that look like this one (type RecalledEntry)
 //	concluded   how it ended (type Conclusion)
 //
-// opened, instruction, question, answer and takeover are written by whoever
+// opened, instruction, question, answer, takeover and recalled are written by whoever
 // implements [People] and opens the case; the agent reads them.
 //
 // # Rooms
@@ -135,6 +136,7 @@ type Case struct {
 	Origin        string         `json:"origin,omitempty"`
 	Opened        Opened         `json:"opened"`
 	Usage         Usage          `json:"usage,omitzero"` // of a model, over all turns
+	Recalled      []Recalled     `json:"recalled,omitempty"`
 }
 
 // Move is what a brain may ask for: a closed sum, the declared tools are its

@@ -149,6 +149,8 @@ func (s *Fold) applyCase(e Entry) (known, ok bool) {
 	case KindTakeover:
 		s.takeover()
 		return true, true
+	case KindRecalled:
+		return true, with(e, s.recalled)
 	case KindConcluded:
 		return true, with(e, s.concluded)
 	}
@@ -335,6 +337,7 @@ func (s *Fold) Case() Case {
 	c.ActiveTasks = append([]string{}, s.c.ActiveTasks...)
 	c.ResumedFrom, c.RCAReportPath = copied(s.c.ResumedFrom), copied(s.c.RCAReportPath)
 	c.Conclusion = copied(s.c.Conclusion)
+	c.Recalled = slices.Clone(s.c.Recalled)
 	return c
 }
 

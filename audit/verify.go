@@ -30,6 +30,9 @@ type VerifyOptions struct {
 	Head       string // a head that somebody noted, of any moment of the case
 	Keys       []Key  // nil: MACs are not checked
 	UnsignedTo uint64 // as in [Options]
+	// Each, when set, is called with every entry that verified, in order of N, so that
+	// what is read is what was verified.
+	Each func(Entry)
 }
 
 // Report is the result of [Verify]. Its JSON form is part of the command line's
@@ -88,7 +91,7 @@ func (r *Report) verify(dir, sid string, o VerifyOptions, pause time.Duration) e
 	}
 	defer w.dir.Close()
 	defer w.close()
-	err = r.walk(w, strings.ToLower(o.Head), pause)
+	err = r.walk(w, strings.ToLower(o.Head), pause, o.Each)
 	r.Verified, r.Head = int(w.n), headOf(w.tails()).Full
 	r.Records = r.Verified
 	if err != nil {
@@ -126,7 +129,7 @@ const (
 )
 
 // walk passes every entry, looking for the noted head on the way.
-func (r *Report) walk(w *walker, noted string, pause time.Duration) error {
+func (r *Report) walk(w *walker, noted string, pause time.Duration, each func(Entry)) error {
 	for tries := 0; ; {
 		c, err := w.next()
 		switch {
@@ -134,6 +137,9 @@ func (r *Report) walk(w *walker, noted string, pause time.Duration) error {
 			return err
 		case c != nil:
 			tries = 0
+			if each != nil {
+				each(c.Entry)
+			}
 			if noted != "" && strings.HasPrefix(headOf(w.tails()).Full, noted) {
 				n := w.n
 				r.NotedAt = &n

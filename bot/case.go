@@ -36,6 +36,7 @@ type holder struct {
 	blind bool                    // people could not be shown the end
 
 	unnamed bool     // nobody has looked for open cases about the same yet
+	recall  bool     // nobody has looked for closed cases that look like this one yet
 	similar []string // those that do not know of this one yet
 }
 
@@ -118,6 +119,9 @@ func (h *holder) carry(ctx context.Context) error {
 		}
 	}
 	wg.Go(func() { h.keep(live) })
+	if err := h.remember(live); err != nil {
+		return err
+	}
 	if err := h.vet(run, resume, copied); err != nil && !errors.Is(err, agent.ErrStopped) {
 		return err
 	}
@@ -131,8 +135,10 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 		return false, err
 	}
 	opened, last := false, ""
+	h.recall = true
 	for _, e := range entries {
 		opened = opened || e.Kind == "opened"
+		h.recall = h.recall && e.Kind != agent.KindRecalled && e.Kind != agent.KindTurn
 		var t show.Takeover
 		if e.Kind == show.KindOfTakeover && json.Unmarshal(e.Body, &t) == nil {
 			last = t.Owner

@@ -57,9 +57,12 @@ type Options struct {
 	Check     func(command string) (problem string)                      // of an edited command
 	Redact    func(string) string
 	Alike     func(symptom, other string) bool // nil: no two cases are about the same
-	Session   func(agent.Case) ([]byte, error) // the session file
-	Log       *slog.Logger
-	Now       func() time.Time // nil: time.Now; names cases
+	// Recall finds closed cases that look like one; nil: none are recalled. What it
+	// cannot do keeps no case from its start.
+	Recall  func(ctx context.Context, c CaseInfo) ([]agent.Recalled, error)
+	Session func(agent.Case) ([]byte, error) // the session file
+	Log     *slog.Logger
+	Now     func() time.Time // nil: time.Now; names cases
 }
 
 // Desk opens, resumes and ends cases.

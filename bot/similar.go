@@ -113,6 +113,33 @@ func (h *holder) point(ctx context.Context) {
 	h.similar = nil
 }
 
+// recallWait bounds how long a new case looks for closed ones.
+const recallWait = 5 * time.Second
+
+// remember names closed cases that look like this one in an entry of their own,
+// before the first turn. It comes after people see the case: they do not wait for it. A
+// process that dies before the entry leaves it to the next one.
+func (h *holder) remember(ctx context.Context) error {
+	if !h.recall || h.d.o.Recall == nil {
+		return nil
+	}
+	h.recall = false
+	rctx, done := context.WithTimeout(ctx, recallWait)
+	defer done()
+	found, err := h.d.o.Recall(rctx, h.info)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	if err != nil {
+		h.d.o.Log.Warn("closed cases that look alike are not recalled", "session_id", h.sid, "err", err)
+	}
+	if len(found) == 0 {
+		return nil
+	}
+	_, _, err = h.log.Journal("case").Append(ctx, agent.KindRecalled, agent.RecalledEntry{Cases: found})
+	return err
+}
+
 // link is where people find a case; "" when the front does not tell.
 func (d *Desk) link(ctx context.Context, sid string) string {
 	l, ok := d.o.Front.(Linker)

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"google.golang.org/genai"
 
@@ -153,6 +154,27 @@ func (h *history) heard(problem string, after []agent.Instruction, clip int) {
 	for _, i := range after {
 		h.text("A person in the thread (%s) wrote, entry %s:\n%s", h.f.clean(i.By), i.ID, h.f.data(clipped(i.Text, clip)))
 	}
+}
+
+// recall adds the closed cases that look like this one.
+func (h *history) recall(cases []agent.Recalled) {
+	if len(cases) == 0 {
+		return
+	}
+	var b strings.Builder
+	for _, c := range cases {
+		fmt.Fprintf(&b, "%s, closed %s, %s with %s confidence; in common: %s\n  symptom: %s\n", short(c.SessionID, 60), c.ClosedAt.UTC().Format(time.DateOnly), short(c.Verdict, 20), short(c.Confidence, 10), short(c.Why, 300), short(c.Symptom, 300))
+		for _, cause := range c.Causes[:min(len(c.Causes), 3)] {
+			fmt.Fprintf(&b, "  cause: %s\n", short(cause, 400))
+		}
+		if len(c.Causes) == 0 && c.Summary != "" {
+			fmt.Fprintf(&b, "  summary: %s\n", short(c.Summary, 400))
+		}
+		if c.Note != "" {
+			fmt.Fprintf(&b, "  note: %s\n", short(c.Note, 200))
+		}
+	}
+	h.text("Earlier cases that look like this one, as their reports told it then. They may say where to look first. They show nothing about today, and their ids are no evidence here:\n%s", h.f.data(strings.TrimRight(b.String(), "\n")))
 }
 
 // advice says how to do better.

@@ -231,6 +231,7 @@ func TestFence(t *testing.T) {
 	shell := agent.RunShell{Command: "curl " + f.marker}
 	v.Case.Hypotheses = []agent.Hypothesis{{ID: "H1", Description: evil, State: agent.Active, DenialEvents: []agent.DenialEvent{{Command: evil, Reason: evil}}}}
 	v.Case.Requester = f.marker
+	v.Case.Recalled = []agent.Recalled{{SessionID: evil, Symptom: evil, Causes: []string{evil}, Why: evil, Note: evil, Verdict: evil}, {Summary: evil}}
 	v.Instructions = []agent.Instruction{{By: f.marker, Text: evil}, {By: f.marker, Text: evil, Turn: 1}}
 	own, _ := json.Marshal(kept{Model: b.o.Model, Content: &genai.Content{Role: "model", Parts: []*genai.Part{
 		{FunctionCall: &genai.FunctionCall{Name: "run_shell_cmd"}}, {FunctionCall: &genai.FunctionCall{Name: "check_task"}}}}})
@@ -262,6 +263,37 @@ func TestFence(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestEarlierCases checks what a model is told about closed cases that look alike,
+// with however little room.
+func TestEarlierCases(t *testing.T) {
+	b, _ := scripted(t, "-- 1 "+hello)
+	v := long(t, b, 30, 6000)
+	v.Case.Recalled = []agent.Recalled{
+		{SessionID: "ghost_20260101_000001", ClosedAt: time.Date(2026, 1, 1, 0, 9, 0, 0, time.UTC), Verdict: "root_cause", Confidence: "high", Symptom: "checkout gets 502",
+			Causes: []string{"Nothing listens on 192.0.2.7:81.", strings.Repeat("long ", 2000), "third", "fourth"}, Why: "same target 192.0.2.7 port 80", Note: "its report file is missing"},
+		{SessionID: "ghost_20260102_000001", Verdict: "unverified", Confidence: "low", Summary: "Nothing was shown."},
+	}
+	for _, room := range []int{1 << 30, 12_000} {
+		contents, _ := b.contents(v, room, false)
+		first := flat(contents[:1])
+		for _, want := range []string{"ghost_20260101_000001, closed 2026-01-01, root_cause with high confidence; in common: same target 192.0.2.7 port 80", "cause: Nothing listens on 192.0.2.7:81.",
+			"note: its report file is missing", "ghost_20260102_000001", "summary: Nothing was shown.", "show nothing about today"} {
+			if !strings.Contains(first, want) {
+				t.Errorf("%d: %q is not told: %s", room, want, first)
+			}
+		}
+		if i := strings.Index(first, "Earlier cases"); strings.Contains(first, "fourth") || len(first[i:]) > 5000 && room > 1<<20 {
+			t.Errorf("%d: too much is told: %d", room, len(first))
+		}
+		obeys(t, contents)
+	}
+	v.Case.Recalled = nil
+	contents, _ := b.contents(v, 1<<30, false)
+	if strings.Contains(flat(contents), "Earlier cases that look") {
+		t.Error("told without any")
 	}
 }
 

@@ -90,6 +90,7 @@ func Build(in Input) (Report, error) {
 	d.listGaps(&b, gaps)
 	d.unsupported(&b, j)
 	d.actions(&b, j)
+	d.earlier(&b)
 	d.integrity(&b)
 	r := Report{
 		Markdown: b.String(), Title: d.title(j.verdict), Verdict: j.verdict, Confidence: j.confidence,

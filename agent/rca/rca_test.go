@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ghostbot/agent"
 	"ghostbot/audit"
@@ -426,5 +427,36 @@ func TestModelCost(t *testing.T) {
 	}
 	if md := build(turn(1, "", nil)); strings.Contains(md, "- Model:") || strings.Contains(md, "instead of") {
 		t.Errorf("%s", md)
+	}
+}
+
+// TestEarlierCases: closed cases are listed with the citation of the entry that
+// names them, their citations are not taken for ones of this case, and a case
+// without any has no such section.
+func TestEarlierCases(t *testing.T) {
+	j := &journal{t: t}
+	j.tell(agent.KindOpened, agent.Opened{Symptom: "s", Requester: "U0", Brain: "b"})
+	at := j.tell(agent.KindRecalled, agent.RecalledEntry{Cases: []agent.Recalled{
+		{SessionID: "ghost_20260101_000001", ClosedAt: time.Date(2026, 1, 1, 8, 0, 0, 0, time.UTC), Verdict: RootCause, Confidence: "high", Causes: []string{"Nothing listened, see ghost_20260101_000001_007 <!channel>."}, Why: "same target a.example.com", Head: "00ff", Note: "its report file is missing"},
+		{SessionID: "x|y\n## Root Cause", Verdict: "<@U1>", Summary: "a summary"},
+	}})
+	j.tell(agent.KindConcluded, conclusion("low", Unverified, "", nil))
+	r := j.build()
+	checkReport(t, j, r)
+	_, section, _ := strings.Cut(r.Markdown, "## Earlier Cases\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	for _, want := range []string{
+		"- ghost_20260101_000001, closed 2026-01-01, root cause found (confidence high); in common: same target a.example.com; found then: Nothing listened, see (no entry 007) &lt;!channel&gt;.; head 00ff (its report file is missing) [" + at + "]",
+		"found then: a summary", "They are no evidence here.",
+	} {
+		if !strings.Contains(section, want) {
+			t.Errorf("no %q in\n%s", want, section)
+		}
+	}
+	if strings.Count(r.Markdown, "\n## Root Cause\n") != 1 || r.Verdict != Unverified || len(r.Causes) > 0 {
+		t.Errorf("%+v\n%s", r.Causes, r.Markdown)
+	}
+	if md := checkout(t).build().Markdown; strings.Contains(md, "Earlier Cases") {
+		t.Error("a case without earlier ones lists some")
 	}
 }

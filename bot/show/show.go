@@ -195,6 +195,11 @@ func (s *Fold) line(e agent.Entry) {
 		if json.Unmarshal(e.Body, &i) == nil {
 			s.log(e, LogView{What: "notice", By: i.By, Body: i.Text()})
 		}
+	case agent.KindRecalled:
+		var r agent.RecalledEntry
+		if json.Unmarshal(e.Body, &r) == nil && len(r.Cases) > 0 {
+			s.log(e, LogView{What: "notice", Body: Earlier(r)})
+		}
 	case "instruction":
 		var i agent.Instruction
 		if json.Unmarshal(e.Body, &i) == nil {

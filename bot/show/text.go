@@ -5,6 +5,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"ghostbot/agent"
 )
 
 // Clean removes control characters, direction overrides and zero-width characters
@@ -36,4 +38,32 @@ func Visible(s string) string {
 		b.WriteRune(r)
 	}
 	return b.String()
+}
+
+// Earlier says, for people, which closed cases look like this one.
+func Earlier(r agent.RecalledEntry) string {
+	var b strings.Builder
+	b.WriteString("Looked like this before:")
+	for i, c := range r.Cases[:min(len(r.Cases), agent.MaxRecalled)] {
+		if i > 0 {
+			b.WriteString(";")
+		}
+		found := strings.Join(c.Causes, " ")
+		if found == "" {
+			found = c.Summary
+		}
+		if found == "" {
+			found = "nothing was found"
+		}
+		fmt.Fprintf(&b, " %s (%s): %s", clipped(c.SessionID, 60), c.ClosedAt.UTC().Format("2006-01-02"), strings.TrimRight(clipped(found, 200), "."))
+	}
+	return b.String() + ". That was then; nothing of it counts as evidence here."
+}
+
+func clipped(s string, n int) string {
+	s = strings.Join(strings.Fields(s), " ")
+	if r := []rune(s); len(r) > n {
+		return string(r[:n-1]) + "…"
+	}
+	return s
 }

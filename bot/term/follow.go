@@ -164,6 +164,10 @@ func (v *view) note(e agent.Entry) {
 		if n, ok := into[show.Notice](e); ok {
 			v.f.print("[Note] ", strings.TrimSpace(n.By+" "+n.Text))
 		}
+	case agent.KindRecalled:
+		if r, ok := into[agent.RecalledEntry](e); ok && len(r.Cases) > 0 {
+			v.f.print("[Note] ", show.Earlier(r))
+		}
 	case show.KindOfIntegrity:
 		if i, ok := into[show.Integrity](e); ok {
 			v.f.print("[Note] ", i.Text())

@@ -9,11 +9,11 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"text/tabwriter"
 	"time"
 
 	"ghostbot/bot"
+	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/store"
 	"ghostbot/store/file"
 )
@@ -32,12 +32,9 @@ func cases(ctx context.Context, c *cli, args []string) error {
 	if len(rest) > 0 {
 		return usageError("cases takes no argument, got %q", rest[0])
 	}
-	list, err := listCases(ctx, c.state())
+	list, err := listCases(ctx, c.state(), like)
 	if err != nil {
 		return err
-	}
-	if like != "" {
-		list = alike(list, like)
 	}
 	if asJSON {
 		return encode(c.out, list)
@@ -45,7 +42,11 @@ func cases(ctx context.Context, c *cli, args []string) error {
 	w := tabwriter.NewWriter(c.out, 0, 4, 2, ' ', 0)
 	fmt.Fprintln(w, "CASE\tSTATE\tAGE\tPENDING\tSYMPTOM")
 	for _, s := range list {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s\n", oneLine(s.SessionID), oneLine(state(s)), time.Since(s.CreatedAt).Round(time.Second), s.Pending, short(oneLine(s.Symptom), 80))
+		why := ""
+		if s.Like != nil {
+			why = fmt.Sprintf("  [%d: %s]", s.Like.Points, short(oneLine(s.Like.String()), 100))
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s%s\n", oneLine(s.SessionID), oneLine(state(s.CaseStatus)), time.Since(s.CreatedAt).Round(time.Second), s.Pending, short(oneLine(s.Symptom), 80), why)
 	}
 	return w.Flush()
 }
@@ -64,8 +65,8 @@ func short(s string, n int) string {
 	return s
 }
 
-func listCases(ctx context.Context, dir string) ([]bot.CaseStatus, error) {
-	out := []bot.CaseStatus{}
+func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
+	out := []memory.Listed{}
 	there, err := hasStore(dir)
 	if err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
@@ -78,6 +79,12 @@ func listCases(ctx context.Context, dir string) ([]bot.CaseStatus, error) {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
 	defer db.Close()
+	if like != "" {
+		if out, err = memory.Like(ctx, db, like); err != nil {
+			return nil, fail(exitUnavailable, "%w", err)
+		}
+		return out, nil
+	}
 	vs, err := db.List(ctx, store.Deployment, "case/")
 	if err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
@@ -91,7 +98,7 @@ func listCases(ctx context.Context, dir string) ([]bot.CaseStatus, error) {
 		if err != nil {
 			return nil, fail(exitUnavailable, "case %s: %w", info.SessionID, err)
 		}
-		out = append(out, s)
+		out = append(out, memory.Listed{CaseStatus: s})
 	}
 	return out, nil
 }
@@ -104,32 +111,4 @@ func hasStore(dir string) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
-}
-
-// alike keeps the cases whose id is like, or whose symptom shares a word of five
-// letters or more, or any address, with the case or text that like names.
-func alike(list []bot.CaseStatus, like string) []bot.CaseStatus {
-	text := like
-	for _, s := range list {
-		if s.SessionID == like {
-			text = s.Symptom
-		}
-	}
-	words := map[string]bool{}
-	for _, w := range strings.Fields(strings.ToLower(text)) {
-		w = strings.Trim(w, ".,;:!?\"'()")
-		if len(w) >= 5 || strings.ContainsAny(w, ".:") {
-			words[w] = true
-		}
-	}
-	out := []bot.CaseStatus{}
-	for _, s := range list {
-		for w := range words {
-			if s.SessionID == like || strings.Contains(strings.ToLower(s.Symptom), w) {
-				out = append(out, s)
-				break
-			}
-		}
-	}
-	return out
 }

@@ -325,40 +325,6 @@ func compact(raw json.RawMessage) string {
 	return b.String()
 }
 
-func TestAlike(t *testing.T) {
-	list := []bot.CaseStatus{
-		{SessionID: "ghost_20260314_000001", Symptom: "Timeout to db.example.com:5432 from checkout"},
-		{SessionID: "ghost_20260314_000002", Symptom: "checkout returns 502"},
-		{SessionID: "ghost_20260314_000003", Symptom: "ping to 192.0.2.7 is slow"},
-		{SessionID: "ghost_20260314_000004", Symptom: ""},
-	}
-	for _, tc := range []struct{ like, want string }{
-		{"ghost_20260314_000001", "12"}, // "checkout" is shared
-		{"ghost_20260314_000003", "3"},
-		{"ghost_20260314_000004", ""}, // there is nothing to be like
-		{"ghost_20260314_000009", ""},
-		{"timeout", "1"},
-		{"TIMEOUT!", "1"},
-		{"192.0.2.7", "3"},
-		{"(192.0.2.7),", "3"},
-		{"the slow to", ""}, // short words say nothing
-		{"returns, perhaps, timeout", "12"},
-		{"", ""},
-		{"...", ""},
-	} {
-		var got string
-		for _, s := range alike(list, tc.like) {
-			got += s.SessionID[len(s.SessionID)-1:]
-		}
-		if got != tc.want {
-			t.Errorf("%q: got %q, want %q", tc.like, got, tc.want)
-		}
-	}
-	if alike(nil, "x") == nil {
-		t.Error("no case is null in JSON")
-	}
-}
-
 func TestState(t *testing.T) {
 	for _, tc := range []struct {
 		s    bot.CaseStatus

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -15,6 +16,7 @@ import (
 	"github.com/kelseyhightower/envconfig"
 
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/memory"
 )
 
 // secret is a value that never appears in logs, errors or doctor output.
@@ -60,6 +62,7 @@ type config struct {
 	CommandTimeout time.Duration `envconfig:"GHOST_COMMAND_TIMEOUT" default:"60s"`
 	MaxTurns       int           `envconfig:"GHOST_MAX_TURNS" default:"50"`
 	Anonymize      bool          `envconfig:"GHOST_ANONYMIZE" default:"false"`
+	Recall         string        `envconfig:"GHOST_RECALL" default:"channel"`
 	ReadOnly       bool          `envconfig:"GHOST_READ_ONLY" default:"false"`
 	Subscription   string        `envconfig:"GHOST_AZ_SUBSCRIPTION"`
 	ResourceGroup  string        `envconfig:"GHOST_AZ_RESOURCE_GROUP"`
@@ -73,7 +76,7 @@ type config struct {
 // belong to builds for crash tests.
 var ours = []string{
 	"GHOST_APPROVERS", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
-	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_READ_ONLY",
+	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_RECALL", "GHOST_READ_ONLY",
 	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_JOURNAL_KEY_FILE", "GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 
@@ -196,7 +199,7 @@ func (c *config) check() error {
 	if err := c.choice().Check(); err != nil {
 		return usageError("%w", err)
 	}
-	if err := c.cloud().Check(c.Anonymize); err != nil {
+	if err := cmp.Or(c.cloud().Check(c.Anonymize), memory.Check(c.Recall)); err != nil {
 		return usageError("%w", err)
 	}
 	return nil

@@ -14,10 +14,12 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/agent/brains"
+	"ghostbot/agent/recall"
 	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
@@ -155,7 +157,8 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		Body:     func(sid string) ([]byte, error) { return os.ReadFile(reportPath(p.auditDir, sid)) },
 		Check:    p.checkEdit,
 		Redact:   p.scrub,
-		Alike:    aboutTheSame,
+		Alike:    recall.Same,
+		Recall:   p.recall,
 		Session:  agent.SessionFile,
 		Log:      p.log,
 	}
@@ -215,10 +218,7 @@ func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Lo
 
 // investigator builds the gate, the captures and the agent of one case.
 func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
-	var hide *anonymize.Anonymizer
-	if p.topology != nil { // what the requester said is known to whoever reads the thread
-		hide = anonymize.New(anonymize.Key(p.topology, parts.SessionID), parts.Opened.Symptom)
-	}
+	hide := p.hide(parts.SessionID, parts.Opened.Symptom)
 	dir := filepath.Join(p.workDir, parts.SessionID)
 	shell, err := safeexec.New(safeexec.Options{
 		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Log.Journal(audit.Shell), Approver: parts.Approver,
@@ -234,6 +234,25 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
 		MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log,
 	})
+}
+
+// hide names what a case must not see of the topology; nil: nothing is hidden. What
+// the requester said is known to whoever reads the thread.
+func (p *program) hide(sid, symptom string) *anonymize.Anonymizer {
+	if p.topology == nil {
+		return nil
+	}
+	return anonymize.New(anonymize.Key(p.topology, sid), symptom)
+}
+
+// recall finds closed cases that look like a new one. What they say about the
+// topology is hidden like an output of it.
+func (p *program) recall(ctx context.Context, c bot.CaseInfo) ([]agent.Recalled, error) {
+	clean := p.scrub
+	if hide := p.hide(c.SessionID, c.Opening.Symptom); hide != nil {
+		clean = func(s string) string { return hide.Hide(p.scrub(s)) }
+	}
+	return memory.Options{DB: p.db, Dir: p.auditDir, Keys: p.keys, Scope: p.cfg.Recall, Clean: clean}.Recall(ctx, c)
 }
 
 // topologySecret reads the installation's secret for names of addresses, and

@@ -268,6 +268,62 @@ func (db *DB) List(ctx context.Context, scope, prefix string) ([]store.Value, er
 	return nil, fmt.Errorf("list %s: %w", scope, err)
 }
 
+// eachStep is how many values Each reads before others may have the scope.
+const eachStep = 100
+
+// Each calls f with the values of scope whose names begin with prefix, sorted by name,
+// until f says false. Unlike List it keeps none of them and lets others have the scope
+// now and then, so that what it shows is not one moment: a value that was deleted
+// meanwhile is left out.
+func (db *DB) Each(ctx context.Context, scope, prefix string, f func(store.Value) bool) error {
+	names, err := db.namesOf(ctx, scope, prefix)
+	for len(names) > 0 && err == nil {
+		some := names[:min(len(names), eachStep)]
+		names = names[len(some):]
+		var values []store.Value
+		if values, err = db.some(ctx, scope, some); err != nil {
+			break
+		}
+		for _, v := range values {
+			if !f(v) {
+				return nil
+			}
+		}
+	}
+	if err != nil {
+		return fmt.Errorf("list %s: %w", scope, err)
+	}
+	return nil
+}
+
+func (db *DB) namesOf(ctx context.Context, scope, prefix string) ([]string, error) {
+	o, err := db.enter(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	defer o.leave()
+	return o.names(prefix)
+}
+
+func (db *DB) some(ctx context.Context, scope string, names []string) (out []store.Value, err error) {
+	o, err := db.enter(ctx, scope)
+	if err != nil {
+		return nil, err
+	}
+	defer o.leave()
+	for _, name := range names {
+		v, err := o.value(store.Key{Scope: scope, Name: name})
+		if errors.Is(err, store.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		out = append(out, v)
+	}
+	return out, nil
+}
+
 // Scopes implements [store.DB].
 func (db *DB) Scopes(ctx context.Context) ([]string, error) {
 	entries, err := db.cases.Entries()

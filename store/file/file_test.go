@@ -1,6 +1,7 @@
 package file
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -426,6 +427,44 @@ func TestOrigin(t *testing.T) {
 	must(t, db.Adopt(t.Context(), sid))
 	if native(openDB(t, dir, Options{}), sid) {
 		t.Error("a case of another machine is native")
+	}
+}
+
+// TestEach: the same values as List, in order, as far as they are wanted; one that is
+// deleted on the way is left out, and others may use the scope meanwhile.
+func TestEach(t *testing.T) {
+	db := openDB(t, tempDir(t), Options{})
+	var writes []store.Write
+	for i := range 3*eachStep + 1 {
+		writes = append(writes, write(fmt.Sprintf("a/%04d", i), fmt.Sprint(i)))
+	}
+	commit(t, db, append(writes, write("b/1", "1")))
+	n := 0
+	last := ""
+	must(t, db.Each(t.Context(), sid, "a/", func(v store.Value) bool {
+		if v.Key.Name <= last || string(v.Data) != fmt.Sprint(n) {
+			t.Errorf("%s after %s: %s, want %d", v.Key.Name, last, v.Data, n)
+		}
+		last = v.Key.Name
+		n++
+		if n == 1 {
+			commit(t, db, []store.Write{{Key: store.Key{Scope: sid, Name: fmt.Sprintf("a/%04d", 3*eachStep)}}}) // a deletion while it runs
+		}
+		return true
+	}))
+	if n != 3*eachStep {
+		t.Errorf("%d values", n)
+	}
+	n = 0
+	must(t, db.Each(t.Context(), sid, "a/", func(store.Value) bool { n++; return n < 5 }))
+	must(t, db.Each(t.Context(), sid, "none/", func(store.Value) bool { t.Error("nothing is there"); return true }))
+	if n != 5 {
+		t.Errorf("%d values although it was told to end", n)
+	}
+	ctx, end := context.WithCancel(t.Context())
+	end()
+	if err := db.Each(ctx, sid, "a/", func(store.Value) bool { return true }); !errors.Is(err, context.Canceled) {
+		t.Errorf("an ended context: %v", err)
 	}
 }
 
