@@ -175,6 +175,31 @@ func TestMetaOfSeveralHypotheses(t *testing.T) {
 	}
 }
 
+// The words of a denial may stand in the outcome only: the denial is journaled when it
+// is pressed.
+func TestReasonThatFollows(t *testing.T) {
+	w := seedCase(t, []string{"H1"})
+	for i, why := range []string{"wrong host", "denied"} {
+		turn := i + 2
+		w.put("case", KindTurn, TurnEntry{Turn: turn, Moves: []MoveEntry{{Tool: ToolShell, Args: json.RawMessage(`{"command":"c"}`)}}})
+		p := w.put("shell", "proposed", safeexec.Proposal{Display: "c", Class: safeexec.Risky, Hypothesis: "H1", Turn: turn})
+		w.put("shell", "decided", safeexec.Decided{AuditID: p.ID, Decision: "DENIED", By: "U1"})
+		w.put("shell", "outcome", safeexec.Result{AuditID: p.ID, Status: "denied", Action: "user_denied", DenialReason: why, DecidedBy: "U1"})
+	}
+	f := FoldAll(testSID, w.entries)
+	o := f.View(testStart).Observations
+	if got := o[len(o)-2].Meta["denial_reason"]; got != "wrong host" {
+		t.Errorf("denial_reason = %v", got)
+	}
+	if got, ok := o[len(o)-1].Meta["denial_reason"]; ok {
+		t.Errorf("denial_reason without words = %v", got)
+	}
+	evs := f.Case().Hypotheses[0].DenialEvents
+	if len(evs) != 2 || evs[0].Reason != "wrong host" || evs[1].Reason != "" {
+		t.Errorf("denial events %+v", evs)
+	}
+}
+
 func TestDenialsWithoutHypotheses(t *testing.T) {
 	w := seedCase(t, nil)
 	for n := 2; n < 5; n++ {

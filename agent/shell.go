@@ -41,6 +41,10 @@ func (s *Fold) outcome(e Entry, p place, c *Command) {
 			s.news = e.N
 		}
 	}
+	if r := c.Result.DenialReason; c.Refused() && c.Decided.Reason == "" && r != "" && r != "denied" {
+		s.board.Explain(id, r) // the words that followed the press
+		s.addMeta(p, map[string]any{"denial_reason": r})
+	}
 	if c.Result.Error == "timeout" {
 		s.addMeta(p, map[string]any{"timeout": true})
 	}

@@ -260,12 +260,12 @@ func (h *holder) reported() (bool, error) {
 
 func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 	o := h.d.o
+	asking := &proposal.Approvals{DB: o.DB, SessionID: h.sid, Fence: h.fence, Shell: h.log.Journal("shell"), Access: o.Access, People: o.Front}
 	inv, err := o.Build(Parts{
 		SessionID: h.sid, Opened: h.opened(), Log: h.log, Resume: resume,
-		Approver: &proposal.Approvals{DB: o.DB, SessionID: h.sid, Fence: h.fence, Shell: h.log.Journal("shell"), Access: o.Access, People: o.Front},
-		People:   h.people(),
-		Feed:     func(_ context.Context, after uint64) ([]agent.Entry, error) { return h.log.Since(after) },
-		Save:     h.save,
+		Approver: asking, Shell: asking, People: h.people(),
+		Feed: func(_ context.Context, after uint64) ([]agent.Entry, error) { return h.log.Since(after) },
+		Save: h.save,
 	})
 	if err != nil {
 		return err

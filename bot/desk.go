@@ -25,6 +25,7 @@ type Parts struct {
 	Opened    agent.Opened
 	Log       Log
 	Approver  safeexec.Approver
+	Shell     safeexec.Journal // of the gate: a RISKY command is stored in the step that journals it
 	People    agent.People
 	Feed      func(ctx context.Context, after uint64) ([]agent.Entry, error)
 	Save      func(ctx context.Context, c agent.Case) error

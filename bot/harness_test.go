@@ -293,7 +293,14 @@ func propose(ctx context.Context, p Parts, argv ...string) (safeexec.Proposal, e
 	pr := safeexec.Proposal{SessionID: p.SessionID, Argv: argv, Display: strings.Join(argv, " "), Class: safeexec.Risky, Rule: "default-deny",
 		Risk: "not on the list", Requester: "U1", Expires: time.Now().Add(time.Minute), Policy: "p1"}
 	pr.Digest = strings.Repeat("1a", 32)
-	n, hash, err := p.Log.Journal("shell").Append(ctx, "proposed", pr)
+	var j safeexec.Journal = p.Log.Journal("shell")
+	if p.Shell != nil {
+		j = p.Shell
+	}
+	n, hash, err := j.Append(ctx, "proposed", pr)
+	if err != nil {
+		return pr, err
+	}
 	pr.AuditID, pr.ID = fmt.Sprintf("%s_%03d", p.SessionID, n), hash[:32]
 	return pr, err
 }

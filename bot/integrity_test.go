@@ -11,7 +11,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"ghostbot/agent"
 	"ghostbot/audit"
@@ -259,7 +258,7 @@ func TestCopiedCaseVoidsItsAnswersAndAsks(t *testing.T) {
 	if err != nil || p.State != StateSuperseded {
 		t.Errorf("an approved proposal of a copied case is %s, %v, want SUPERSEDED", p.State, err)
 	}
-	if d, ok := p.Decision(time.Now()); !ok || d.Action != safeexec.Deny || d.Reason != "superseded" {
+	if d, ok := p.Decision(); !ok || d.Action != safeexec.Deny || d.Reason != "superseded" {
 		t.Errorf("decision = %+v, %v", d, ok)
 	}
 	of.choose(sid, "tampered-1", ChooseContinue)

@@ -170,9 +170,6 @@ func (d *Desk) apply(c Click, p *proposal.Stored, now time.Time) (Reply, bool) {
 		p.State, p.By, p.At, p.Reason = StateDenied, c.By, now, d.o.Redact(strings.TrimSpace(c.Text))
 		if c.Reason && p.Reason == "" {
 			p.ReasonUntil = now.Add(proposal.ReasonWait)
-			if p.ReasonUntil.After(p.Proposal.Expires) {
-				p.ReasonUntil = p.Proposal.Expires // the gate waits no longer, and the denial must reach it
-			}
 		}
 	}
 	return Reply{}, true

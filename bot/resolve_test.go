@@ -27,7 +27,7 @@ import (
 // decision arrives on the channel.
 func pending(t *testing.T, edit ...func(*Options)) (*office, safeexec.Proposal, <-chan safeexec.Decision) {
 	t.Helper()
-	got := make(chan safeexec.Decision, 1)
+	got := make(chan safeexec.Decision, 4)
 	props := make(chan safeexec.Proposal, 1)
 	of := newOffice(t, func(ctx context.Context, p Parts) error {
 		pr, err := propose(ctx, p, "tcpdump", "-i", "lo", "-c", "5")
@@ -40,6 +40,10 @@ func pending(t *testing.T, edit ...func(*Options)) (*office, safeexec.Proposal, 
 			return err
 		}
 		got <- d
+		if d.Action == safeexec.Deny && d.By != "" && d.Reason == "" { // as the gate does
+			d.Reason = p.Approver.(safeexec.Explainer).Explain(ctx, pr)
+			got <- d
+		}
 		<-ctx.Done()
 		return context.Cause(ctx)
 	}, edit...)
@@ -226,9 +230,13 @@ func TestDenyDecidesWhenPressedAndTheReasonFollows(t *testing.T) {
 	if r := of.resolve(clickOn(pr, "U1", safeexec.Approve)); r.OK {
 		t.Error("an approval won while the reason window of a denial was open")
 	}
+	pressed := <-got // the gate journals it now, not when the window ends
+	if pressed.Action != safeexec.Deny || pressed.By != "U2" || pressed.Reason != "" || time.Since(pressed.At) > 5*time.Second {
+		t.Errorf("decision at the press = %+v", pressed)
+	}
 	select {
 	case d := <-got:
-		t.Fatalf("decision before the reason: %+v", d)
+		t.Fatalf("the words are given up before the window ends: %+v", d)
 	case <-time.After(50 * time.Millisecond):
 	}
 	other := c
@@ -240,8 +248,8 @@ func TestDenyDecidesWhenPressedAndTheReasonFollows(t *testing.T) {
 	if r, err := of.desk.Reason(context.Background(), c); err != nil || !r.OK {
 		t.Fatalf("reason = %+v, %v", r, err)
 	}
-	if d := <-got; d.Reason != "wrong host, [masked]" || d.By != "U2" {
-		t.Errorf("decision = %+v", d)
+	if d := <-got; d.Reason != "wrong host, [masked]" || d.By != "U2" || !d.At.Equal(pressed.At) {
+		t.Errorf("decision with its words = %+v, pressed at %s", d, pressed.At)
 	}
 	c.Text, c.Delivery = "and one more thing", "late"
 	if r, err := of.desk.Reason(context.Background(), c); err != nil || !r.OK {
@@ -255,12 +263,77 @@ func TestClosedReasonWindowDoesNotKeepTheCase(t *testing.T) {
 	c := clickOn(pr, "U2", safeexec.Deny)
 	c.Reason = true
 	of.resolve(c)
+	<-got
 	if _, err := of.desk.Reason(context.Background(), c); err != nil {
 		t.Fatal(err)
 	}
 	if d := <-got; d.Action != safeexec.Deny || d.Reason != "" {
 		t.Errorf("decision = %+v", d)
 	}
+}
+
+// Words that nobody waits for any more reach the brain another way, even those that
+// were on their way when the wait was given up.
+func TestWordsAfterTheWait(t *testing.T) {
+	of, pr, got := pending(t)
+	c := clickOn(pr, "U2", safeexec.Deny)
+	c.Reason = true
+	of.resolve(c)
+	<-got
+	if err := of.desk.Stop(context.Background(), pr.SessionID, "U1"); err != nil { // ends the wait
+		t.Fatal(err)
+	}
+	if d := <-got; d.Reason != "" || d.By != "U2" {
+		t.Errorf("decision after the stop = %+v", d)
+	}
+	p, err := proposal.Load(context.Background(), of.db, pr.SessionID, pr.ID)
+	if err != nil || !p.ReasonUntil.IsZero() || p.State != StateDenied {
+		t.Errorf("stored = %+v, %v: the wait is not closed", p, err)
+	}
+}
+
+// What a card shows can be pressed: the proposal is stored in the step that writes
+// the entry which the card is made of, and what it replaces does not count by then.
+func TestProposalIsStoredWithItsEntry(t *testing.T) {
+	type state struct{ fresh, old string }
+	seen := make(chan state, 1)
+	var of *office
+	states := func(ctx context.Context, p Parts, ids ...string) (out []string) {
+		for _, id := range ids {
+			got, err := proposal.Load(ctx, of.db, p.SessionID, id)
+			if err != nil {
+				got.State = err.Error()
+			}
+			out = append(out, got.State)
+		}
+		return out
+	}
+	of = newOffice(t, func(ctx context.Context, p Parts) error {
+		first, err := propose(ctx, p, "tcpdump", "-i", "lo")
+		if err != nil {
+			return err
+		}
+		next := first
+		next.Replaces, next.AuditID, next.ID = first.AuditID, "", ""
+		_, hash, err := p.Shell.Append(ctx, "proposed", next)
+		if err != nil {
+			return err
+		}
+		s := states(ctx, p, hash[:32], first.ID) // nobody has asked yet
+		seen <- state{s[0], s[1]}
+		safe := safeexec.Proposal{SessionID: p.SessionID, Class: safeexec.Safe}
+		_, hash, err = p.Shell.Append(ctx, "proposed", safe)
+		if s := states(ctx, p, hash[:32]); err == nil && !strings.Contains(s[0], "not found") {
+			return fmt.Errorf("a SAFE command is stored as a proposal: %s", s[0])
+		}
+		return err
+	})
+	of.run()
+	sid := of.open("d1")
+	if got := <-seen; got != (state{StatePending, StateSuperseded}) {
+		t.Errorf("stored = %+v, want the new one PENDING and the old one SUPERSEDED", got)
+	}
+	of.until("the case ends", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
 }
 
 func TestModify(t *testing.T) {

@@ -196,6 +196,20 @@ func (s *Shell) askSafely(ctx context.Context, p Proposal) (d Decision, err erro
 	return s.opt.Approver.Ask(ctx, p)
 }
 
+// explainSafely waits for the words that follow a denial. Without them it is a
+// denial all the same.
+func (s *Shell) explainSafely(ctx context.Context, p Proposal) (reason string) {
+	defer func() {
+		if recover() != nil {
+			reason = ""
+		}
+	}()
+	if e, ok := s.opt.Approver.(Explainer); ok {
+		return e.Explain(ctx, p)
+	}
+	return ""
+}
+
 // judge turns an answer, or the lack of one, into what is journaled.
 func (s *Shell) judge(p Proposal, dec Decision, err error) Decided {
 	d := Decided{AuditID: p.AuditID, Decision: denied, By: dec.By, At: dec.At.UTC(), UseBy: dec.UseBy.UTC(), Reason: s.words(dec.Reason), Votes: dec.Votes}
@@ -262,6 +276,9 @@ func (s *Shell) answered(ctx context.Context, p Proposal, d Decided, typed strin
 		action = "user_denied"
 	}
 	reason := d.Reason
+	if reason == "" && d.By != "" {
+		reason = s.words(s.explainSafely(ctx, p))
+	}
 	if reason == "" {
 		reason = strings.ToLower(d.Decision)
 	}

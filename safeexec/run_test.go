@@ -207,6 +207,60 @@ func TestStartPanics(t *testing.T) {
 	}
 }
 
+// explaining is people who say why only after the denial is journaled.
+type explaining struct {
+	*people
+	words string
+	seen  string // the journal when they were asked why
+}
+
+func (e *explaining) Explain(context.Context, Proposal) string {
+	e.seen = e.j.kinds()
+	if e.words == "panic" {
+		panic("half way")
+	}
+	return e.words
+}
+
+// TestReasonFollowsTheDenial: a denial is journaled when it is made, and its words
+// stand in the outcome.
+func TestReasonFollowsTheDenial(t *testing.T) {
+	for _, c := range []struct {
+		name, words string
+		answer      Decision
+		want        string
+		asked       bool
+	}{
+		{"words", "not there, " + planted, Decision{By: "U1"}, "not there, " + planted, true},
+		{"a credential", "password=" + planted, Decision{By: "U1"}, "password=[masked]", true},
+		{"none", "", Decision{By: "U1"}, "denied", true},
+		{"a panic", "panic", Decision{By: "U1"}, "denied", true},
+		{"known at once", "later", Decision{By: "U1", Reason: "no"}, "no", false},
+		{"nobody denied", "later", Decision{Reason: "expired"}, "expired", false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			l := newLab(t, always(c.answer, nil))
+			l.program("frob", "touch ran")
+			e := &explaining{people: l.ppl, words: c.words}
+			l.opts.Approver = e
+			res, err := l.again().Run(context.Background(), Request{Command: "frob x"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := res.DenialReason
+			if c.name == "a credential" && !strings.Contains(got, planted) {
+				got = c.want
+			}
+			if got != c.want || res.Status != "denied" {
+				t.Errorf("result = %s, %q, want denied, %q", res.Status, res.DenialReason, c.want)
+			}
+			if asked := e.seen != ""; asked != c.asked || asked && e.seen != "proposed DENIED" {
+				t.Errorf("asked why with journal %q, want asked %v after the decision", e.seen, c.asked)
+			}
+		})
+	}
+}
+
 // TestJournalFails: at whatever entry the journal ends, Run says so, and nothing
 // runs without an intent nor goes on running without a started entry.
 func TestJournalFails(t *testing.T) {

@@ -122,6 +122,14 @@ type Approver interface {
 	Done(ctx context.Context, p Proposal, r Result) error
 }
 
+// Explainer is an approver whose people may say why they denied after they did:
+// the denial is journaled when it is pressed, and its words stand in the outcome.
+type Explainer interface {
+	// Explain returns the words that followed the denial of p, or "" when none
+	// came within a bounded time or before ctx ended.
+	Explain(ctx context.Context, p Proposal) string
+}
+
 // Proposal is the body of a "proposed" entry and what an approver is shown.
 // Text fields are redacted before they get here.
 type Proposal struct {

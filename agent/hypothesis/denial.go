@@ -46,6 +46,18 @@ func (b *Board) Deny(hyp string, ev DenialEvent, at time.Time) map[string]any {
 	return meta
 }
 
+// Explain adds the words of whoever refused a command that was charged before they
+// came.
+func (b *Board) Explain(auditID, reason string) {
+	for i := range b.all {
+		for k := range b.all[i].DenialEvents {
+			if ev := &b.all[i].DenialEvents[k]; ev.AuditID == auditID && ev.Reason == "" {
+				ev.Reason = reason
+			}
+		}
+	}
+}
+
 func (h *Hypothesis) denied(n int, ev DenialEvent, at time.Time) {
 	h.DenialCount = n
 	h.DenialEvents = append(h.DenialEvents, ev)

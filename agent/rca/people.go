@@ -20,7 +20,7 @@ func (d *data) people(b *strings.Builder) {
 	lines := 0
 	for _, e := range d.entries {
 		if text, ids := d.line(e); text != "" {
-			fmt.Fprintf(b, "- %s %s%s\n", e.Time.UTC().Format(time.TimeOnly+"Z"), text, cite(ids...))
+			fmt.Fprintf(b, "- %s %s%s\n", when(e).UTC().Format(time.TimeOnly+"Z"), text, cite(ids...))
 			lines++
 		}
 	}
@@ -28,6 +28,18 @@ func (d *data) people(b *strings.Builder) {
 		fmt.Fprintf(b, "- Nobody was asked and nobody intervened.%s\n", cite(d.ended))
 	}
 	b.WriteByte('\n')
+}
+
+// when is the time of what people did: of the press, where an entry says it, which
+// after a crash is long before the entry.
+func when(e audit.Entry) time.Time {
+	var x struct {
+		At time.Time `json:"at"`
+	}
+	if decode(e, &x) && !x.At.IsZero() && x.At.Before(e.Time) {
+		return x.At
+	}
+	return e.Time
 }
 
 // line is one entry as a line about people; "" when it is not about them.
@@ -63,8 +75,8 @@ func (d *data) line(e audit.Entry) (text string, ids []string) {
 func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 	cmd, by := d.code(c.Proposal.Display), d.prose(cmpOr(x.By, "nobody"))
 	why := ""
-	if told(x.Reason) {
-		why = ": " + d.prose(x.Reason)
+	if r := cmpOr(x.Reason, followed(c)); told(r) {
+		why = ": " + d.prose(r)
 	}
 	switch x.Decision {
 	case "APPROVED":
@@ -87,6 +99,14 @@ func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 		return fmt.Sprintf("the time to start %s ran out%s", cmd, why)
 	}
 	return fmt.Sprintf("%s: %s%s", d.prose(strings.ToLower(x.Decision)), cmd, why)
+}
+
+// followed is the words that came after a denial was journaled.
+func followed(c agent.Command) string {
+	if r := c.Result; c.Refused() && c.Decided.By != "" && r != nil {
+		return r.DenialReason
+	}
+	return ""
 }
 
 func (d *data) answer(x agent.AnswerEntry) string {

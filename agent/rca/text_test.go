@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	"ghostbot/agent"
@@ -160,6 +161,27 @@ func TestPeopleAndEnds(t *testing.T) {
 		d.end.EndedBy = by
 		if got := d.endedBy(); !strings.Contains(got, want) {
 			t.Errorf("%s: %q", by, got)
+		}
+	}
+}
+
+// A denial stands at the time of the press, with the words that followed; one without
+// words repeats nothing.
+func TestWhenAndWhyPeopleDenied(t *testing.T) {
+	j, _ := small(t, completed("auto_approved", 0, "ok"))
+	pressed := time.Date(2026, 3, 14, 10, 0, 1, 0, time.UTC)
+	for i, why := range []string{"wrong host", "denied"} {
+		j.run(cmd{text: "reboot " + why, class: safeexec.Risky, index: 3 + i, decided: &safeexec.Decided{Decision: "DENIED", By: "U2", At: pressed},
+			result: safeexec.Result{Status: "denied", Action: "user_denied", DenialReason: why, DecidedBy: "U2"}})
+	}
+	j.tell(agent.KindConcluded, agent.Conclusion{EndedBy: "brain"})
+	md := j.build().Markdown
+	for _, want := range []string{
+		"- 10:00:01Z U2 denied `reboot wrong host`: wrong host [", "- 10:00:01Z U2 denied `reboot denied` [",
+		"- Denied by a person (wrong host): `reboot wrong host`", "- Denied by a person: `reboot denied`",
+	} {
+		if !strings.Contains(md, want) {
+			t.Errorf("no %q in:\n%s", want, md)
 		}
 	}
 }

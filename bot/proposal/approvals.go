@@ -35,19 +35,53 @@ type Approvals struct {
 	People    access.Directory // looks approvers up again before a start
 }
 
+// new is the stored form of a proposal that nobody has answered.
+func (a *Approvals) new(ctx context.Context, p safeexec.Proposal) (data []byte, err error) {
+	now, err := a.DB.Now(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return json.Marshal(Stored{Proposal: p, State: StatePending, Created: now, Needed: a.Access.Needed(p.Class.String(), p.Rule)})
+}
+
+// Append writes an entry of the gate. A RISKY command is stored in the very step
+// that makes its "proposed" entry durable: people see a card because of that entry,
+// so that a click always finds what it is about. What the new one replaces is closed
+// before, so that no two cards of one command count at a time.
+func (a *Approvals) Append(ctx context.Context, kind string, body any) (n uint64, hash string, err error) {
+	p, ok := body.(safeexec.Proposal)
+	if risky := ok && kind == "proposed" && p.Class == safeexec.Risky; risky {
+		if err := a.supersede(ctx, p.Replaces); err != nil {
+			return 0, "", fmt.Errorf("supersede %s: %w", p.Replaces, err)
+		}
+	} else {
+		ok = false
+	}
+	return a.Shell.AppendVia(ctx, kind, body, func(ctx context.Context, l store.Line) error {
+		c := store.Commit{Scope: a.SessionID, Fence: a.Fence(), Lines: []store.Line{l}}
+		if ok {
+			p.AuditID, p.ID = fmt.Sprintf("%s_%03d", a.SessionID, l.N), l.Hash[:min(32, len(l.Hash))]
+			data, err := a.new(ctx, p)
+			if err != nil {
+				return err
+			}
+			k := Key(a.SessionID, p.ID)
+			c.Guards, c.Writes = []store.Guard{{Key: k, Version: store.Absent}}, []store.Write{{Key: k, Data: data}}
+		}
+		return a.DB.Commit(ctx, c)
+	})
+}
+
 // Ask implements [safeexec.Approver]. When the case is stopped by a person the
 // proposal is CANCELLED; when the process ends, it stays as it is and Ask returns
 // the context's error, so that another process asks on.
 func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Decision, error) {
-	now, err := a.DB.Now(ctx)
+	data, err := a.new(ctx, p)
 	if err != nil {
 		return safeexec.Decision{}, err
 	}
-	rec := Stored{Proposal: p, State: StatePending, Created: now, Needed: a.Access.Needed(p.Class.String(), p.Rule)}
-	data, err := json.Marshal(rec)
-	if err != nil {
-		return safeexec.Decision{}, err
-	}
+	// Stored with its entry by Append; an entry whose commit the store has lost, and a
+	// gate that journals by itself, find it made here.
 	if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
 		return safeexec.Decision{}, fmt.Errorf("store proposal: %w", err)
 	}
@@ -119,13 +153,10 @@ func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (safeexec
 		}
 		return safeexec.Decision{}, now, false, nil
 	}
-	d, ok := p.Decision(now)
+	d, ok := p.Decision()
 	until := p.Proposal.Expires
 	if at := p.withdrawAt(); !at.IsZero() && at.Before(until) {
 		until = at
-	}
-	if p.State == StateDenied {
-		until = p.ReasonUntil
 	}
 	return d, until, ok, nil
 }
@@ -152,8 +183,7 @@ func (a *Approvals) answer(ctx context.Context, id, state, reason string) (safee
 			return safeexec.Decision{}, err
 		}
 		if p.State != StatePending {
-			p.ReasonUntil = time.Time{}
-			d, _ := p.Decision(time.Now())
+			d, _ := p.Decision()
 			return d, nil
 		}
 		p.State, p.At, p.Reason = state, time.Now().UTC(), reason
@@ -161,6 +191,39 @@ func (a *Approvals) answer(ctx context.Context, id, state, reason string) (safee
 			return safeexec.Decision{Reason: reason, At: p.At}, err
 		}
 	}
+}
+
+// Explain implements [safeexec.Explainer]: it waits for the words of whoever denied
+// p, and closes the wait, so that later ones go another way (see the desk's Reason).
+func (a *Approvals) Explain(ctx context.Context, p safeexec.Proposal) string {
+	if err := Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Time, error) {
+		now, err := a.DB.Now(ctx)
+		if err != nil {
+			return false, time.Time{}, err
+		}
+		got, err := Load(ctx, a.DB, a.SessionID, p.ID)
+		return !got.explaining(now), got.ReasonUntil, err
+	}); err != nil && ctx.Err() == nil {
+		return ""
+	}
+	// A case that is stopped meanwhile still takes the words that are there.
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer done()
+	for {
+		got, err := Load(ctx, a.DB, a.SessionID, p.ID)
+		if err != nil || got.State != StateDenied || got.Reason != "" || got.ReasonUntil.IsZero() {
+			return got.Reason
+		}
+		got.ReasonUntil = time.Time{}
+		if err := got.Put(ctx, a.DB, a.SessionID, nil, nil); err == nil || !conflict(err) {
+			return ""
+		}
+	}
+}
+
+// explaining reports whether a denial still waits for its words.
+func (p Stored) explaining(now time.Time) bool {
+	return p.State == StateDenied && p.Reason == "" && now.Before(p.ReasonUntil)
 }
 
 // Start implements [safeexec.Approver].

@@ -31,8 +31,8 @@ const (
 // UseBy bounds the time between an approval and the start of its process.
 const UseBy = 5 * time.Minute
 
-// ReasonWait is how long a denial waits for the words of whoever denied; the
-// window closes early when the modal is sent or closed.
+// ReasonWait is how long the words of whoever denied are waited for, after the denial
+// was journaled; the wait ends early when the window is sent or closed.
 const ReasonWait = 25 * time.Second
 
 // EditHold is how long an optional command is kept for somebody who opened the
@@ -91,8 +91,8 @@ func (p *Stored) reload(ctx context.Context, db store.DB, sid, id string) error 
 }
 
 // Decision turns a stored answer into what the gate acts on. ok is false while
-// nothing is decided or the denial still waits for its reason.
-func (p Stored) Decision(now time.Time) (d safeexec.Decision, ok bool) {
+// nothing is decided.
+func (p Stored) Decision() (d safeexec.Decision, ok bool) {
 	d = safeexec.Decision{By: p.By, At: p.At, UseBy: p.UseBy, Reason: p.Reason}
 	for _, v := range p.Votes {
 		d.Votes = append(d.Votes, v.By)
@@ -112,10 +112,6 @@ func (p Stored) Decision(now time.Time) (d safeexec.Decision, ok bool) {
 		}
 	case StateSuperseded:
 		d.By, d.Reason = "", "superseded" // the gate makes a new proposal
-	case StateDenied:
-		if p.Reason == "" && now.Before(p.ReasonUntil) {
-			return d, false
-		}
 	}
 	return d, true
 }

@@ -8,7 +8,6 @@ import (
 )
 
 func TestDecision(t *testing.T) {
-	now := time.Date(2026, 3, 14, 10, 0, 0, 0, time.UTC)
 	for _, tt := range []struct {
 		name   string
 		p      Stored
@@ -21,16 +20,34 @@ func TestDecision(t *testing.T) {
 		{"approved", Stored{State: StateApproved, By: "U1"}, safeexec.Approve, "", true},
 		{"started", Stored{State: StateStarted, By: "U1"}, safeexec.Approve, "", true},
 		{"modified", Stored{State: StateModified, Modified: "dig x"}, safeexec.Modify, "", true},
-		{"denied, words follow", Stored{State: StateDenied, ReasonUntil: now.Add(1)}, safeexec.Deny, "", false},
-		{"denied, no words came", Stored{State: StateDenied, ReasonUntil: now}, safeexec.Deny, "", true},
-		{"denied with words", Stored{State: StateDenied, Reason: "no", ReasonUntil: now.Add(1)}, safeexec.Deny, "no", true},
+		{"denied", Stored{State: StateDenied, By: "U1"}, safeexec.Deny, "", true},
+		{"denied with words", Stored{State: StateDenied, Reason: "no"}, safeexec.Deny, "no", true},
 		{"expired", Stored{State: StateExpired}, safeexec.Deny, "expired", true},
 		{"cancelled", Stored{State: StateCancelled}, safeexec.Deny, "stopped", true},
 		{"withdrawn", Stored{State: StateCancelled, Reason: "withdrawn"}, safeexec.Deny, "withdrawn", true},
 		{"superseded", Stored{State: StateSuperseded, By: "U1"}, safeexec.Deny, "superseded", true},
 	} {
-		if d, ok := tt.p.Decision(now); d.Action != tt.action || d.Reason != tt.reason || ok != tt.ok {
+		if d, ok := tt.p.Decision(); d.Action != tt.action || d.Reason != tt.reason || ok != tt.ok {
 			t.Errorf("%s: %+v, %v", tt.name, d, ok)
+		}
+	}
+}
+
+func TestExplaining(t *testing.T) {
+	now := time.Date(2026, 3, 14, 10, 0, 0, 0, time.UTC)
+	for _, tt := range []struct {
+		name string
+		p    Stored
+		want bool
+	}{
+		{"words may follow", Stored{State: StateDenied, ReasonUntil: now.Add(1)}, true},
+		{"no words came", Stored{State: StateDenied, ReasonUntil: now}, false},
+		{"words came", Stored{State: StateDenied, Reason: "no", ReasonUntil: now.Add(1)}, false},
+		{"no window", Stored{State: StateDenied}, false},
+		{"approved", Stored{State: StateApproved, ReasonUntil: now.Add(1)}, false},
+	} {
+		if got := tt.p.explaining(now); got != tt.want {
+			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}
 	}
 }

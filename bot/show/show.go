@@ -406,6 +406,10 @@ func (s *Fold) outcome(e agent.Entry) {
 		return
 	}
 	c.Exit, c.Seconds, c.Detail = r.ExitCode, r.Duration, r.Detail
+	if why := r.DenialReason; c.State == "DENIED" && c.By != "" && c.Reason == "" && why != "" && why != "denied" {
+		c.Reason = why // it followed the press
+		s.log(e, LogView{What: "reason", By: c.By, Body: why})
+	}
 	c.Output = firstLines(r.Output, 6)
 	switch {
 	case r.Error == "outcome_unknown":

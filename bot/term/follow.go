@@ -19,7 +19,7 @@ const outputLines = 12
 
 // Follow implements [bot.Follower].
 func (f *Front) Follow(ctx context.Context, sid string, feed bot.Feed, shown func(n uint64)) error {
-	v := &view{f: f, sid: sid, show: show.New(sid, f.o.Rules), cmds: map[string]safeexec.Proposal{}}
+	v := &view{f: f, sid: sid, show: show.New(sid, f.o.Rules), cmds: map[string]safeexec.Proposal{}, said: map[string]string{}}
 	f.mu.Lock()
 	f.sid, f.report, f.ended = sid, nil, agent.Conclusion{}
 	f.mu.Unlock()
@@ -74,6 +74,7 @@ type view struct {
 	sid   string
 	show  *show.Fold
 	cmds  map[string]safeexec.Proposal // by audit id
+	said  map[string]string            // reasons that stood in a decision
 	start time.Time
 	turns int
 }
@@ -233,6 +234,7 @@ func (v *view) decided(d safeexec.Decided) {
 		return
 	}
 	text := d.Decision
+	v.said[d.AuditID] = d.Reason
 	switch {
 	case d.Modified != "":
 		text += ", in its place: " + d.Modified
@@ -247,6 +249,9 @@ func (v *view) decided(d safeexec.Decided) {
 func (v *view) outcome(r safeexec.Result) {
 	asked := v.cmds[r.AuditID].Class == safeexec.Risky
 	switch {
+	case r.Status == "denied" && r.Action == "user_denied" && r.DenialReason != "denied" && r.DenialReason != v.said[r.AuditID]:
+		v.f.print("[Shell] ", "Reason: "+r.DenialReason) // it followed the denial
+		return
 	case r.Error == "superseded", r.Status == "denied" && r.Error == "":
 		return // the decision was printed
 	case r.Error != "":

@@ -231,7 +231,10 @@ func proposes(ctx context.Context, p bot.Parts) error {
 	case safeexec.Modify:
 		name = "MODIFIED"
 	}
-	_, _, err = p.Log.Journal("shell").Append(ctx, "decided", safeexec.Decided{AuditID: pr.AuditID, Decision: name, By: d.By, Reason: d.Reason, Modified: d.Modified})
+	_, _, err = p.Shell.Append(ctx, "decided", safeexec.Decided{AuditID: pr.AuditID, Decision: name, By: d.By, Reason: d.Reason, Modified: d.Modified})
+	if why := p.Approver.(safeexec.Explainer).Explain(ctx, pr); err == nil && why != "" {
+		_, _, err = p.Shell.Append(ctx, "outcome", safeexec.Result{AuditID: pr.AuditID, Status: "denied", Action: "user_denied", DenialReason: why, DecidedBy: d.By})
+	}
 	return err
 }
 
@@ -266,7 +269,8 @@ func TestDenyWithReason(t *testing.T) {
 	s.keys.typed <- "d"
 	s.sees("", "Denial reason (optional, press Enter to skip): ")
 	s.keys.typed <- "not now"
-	s.sees("[Shell] DENIED: not now", "")
+	s.sees("[Shell] DENIED", "") // at once
+	s.sees("[Shell] Reason: not now", "")
 	if err := s.ends(); err != nil {
 		t.Fatal(err)
 	}
@@ -424,7 +428,7 @@ func TestPerson(t *testing.T) {
 func TestEntriesArePrintedClean(t *testing.T) {
 	k := &keys{}
 	f := New(Options{Console: k, Rules: show.Rules{Needed: func(string, string) int { return 1 }}})
-	v := &view{f: f, sid: "s", show: show.New("s", f.o.Rules), cmds: map[string]safeexec.Proposal{}}
+	v := &view{f: f, sid: "s", show: show.New("s", f.o.Rules), cmds: map[string]safeexec.Proposal{}, said: map[string]string{}}
 	const bad = "\x1b]0;x\x07\u202e\u0085\rhidden"
 	one := 1
 	for i, e := range []struct {

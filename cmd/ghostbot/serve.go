@@ -221,7 +221,7 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 	hide := p.hide(parts.SessionID, parts.Opened.Symptom)
 	dir := filepath.Join(p.workDir, parts.SessionID)
 	shell, err := safeexec.New(safeexec.Options{
-		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Log.Journal(audit.Shell), Approver: parts.Approver,
+		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Shell, Approver: parts.Approver,
 		Redactor: p.redactor, Dir: dir, ApprovalTTL: p.cfg.ApprovalTTL,
 		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester, Anonymizer: hide,
 	})
