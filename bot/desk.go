@@ -56,6 +56,7 @@ type Options struct {
 	Report    func(ctx context.Context, sid string) (show.Report, error) // also writes the file
 	Body      func(sid string) ([]byte, error)                           // the report file
 	Check     func(command string) (problem string)                      // of an edited command
+	Argv      func(command string) []string                              // of an edited command; nil: it is changed when its text is
 	Redact    func(string) string
 	Alike     func(symptom, other string) bool // nil: no two cases are about the same
 	// Recall finds closed cases that look like one; nil: none are recalled. What it

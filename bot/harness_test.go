@@ -189,6 +189,7 @@ type office struct {
 	board *board
 	desk  *Desk
 	o     Options
+	stop  func() // ends the desk that runs
 }
 
 // investigation is the test's part of a case.
@@ -218,7 +219,7 @@ func newOffice(t *testing.T, f investigation, edit ...func(*Options)) *office {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	of := &office{t: t, db: db, dir: dir, board: newBoard()}
+	of := &office{t: t, db: db, dir: dir, board: newBoard(), stop: func() {}}
 	if f == nil {
 		f = func(ctx context.Context, p Parts) error { <-ctx.Done(); return context.Cause(ctx) }
 	}
@@ -263,6 +264,7 @@ func (of *office) run() (stop func()) {
 	var once sync.Once
 	stop = func() { once.Do(func() { cancel(); <-done }) }
 	of.t.Cleanup(stop)
+	of.stop = stop
 	return stop
 }
 
@@ -288,6 +290,8 @@ func (of *office) shows(part string) bool {
 	return strings.Contains(strings.Join(of.board.texts(), "\n"), part)
 }
 
+func citation(sid string, n uint64) string { return fmt.Sprintf("%s_%03d", sid, n) }
+
 // propose stores a proposal as the gate would, and returns it.
 func propose(ctx context.Context, p Parts, argv ...string) (safeexec.Proposal, error) {
 	pr := safeexec.Proposal{SessionID: p.SessionID, Argv: argv, Display: strings.Join(argv, " "), Class: safeexec.Risky, Rule: "default-deny",
@@ -301,7 +305,7 @@ func propose(ctx context.Context, p Parts, argv ...string) (safeexec.Proposal, e
 	if err != nil {
 		return pr, err
 	}
-	pr.AuditID, pr.ID = fmt.Sprintf("%s_%03d", p.SessionID, n), hash[:32]
+	pr.AuditID, pr.ID = citation(p.SessionID, n), hash[:32]
 	return pr, err
 }
 

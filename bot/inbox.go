@@ -23,11 +23,25 @@ const instructionMax = 4000
 // inboxItem is a value at inbox/{id}: something that people did and the holder
 // of the case has not journaled yet.
 type inboxItem struct {
-	Kind        string             `json:"kind"` // instruction, refusal, notice
+	Kind        string             `json:"kind"` // instruction, refusal, notice, hold
 	At          time.Time          `json:"at"`
 	Instruction *agent.Instruction `json:"instruction,omitempty"`
 	Refusal     *show.Refusal      `json:"refusal,omitempty"`
 	Notice      *show.Notice       `json:"notice,omitempty"`
+	Hold        *show.Hold         `json:"hold,omitempty"`
+}
+
+// body is what stands in the journal of the item.
+func (it inboxItem) body() any {
+	switch it.Kind {
+	case show.KindOfRefusal:
+		return it.Refusal
+	case show.KindOfNotice:
+		return it.Notice
+	case show.KindOfHold:
+		return it.Hold
+	}
+	return it.Instruction
 }
 
 // Words are what a person wrote in the thread of a case.
@@ -68,11 +82,15 @@ func (d *Desk) Instruct(ctx context.Context, w Words) error {
 	return nil
 }
 
+// inboxKey is a new place in the inbox, after all that is there.
+func inboxKey(sid, delivery string) store.Key {
+	return store.Key{Scope: sid, Name: fmt.Sprintf("inbox/%020d-%s", time.Now().UnixNano(), store.KeyPart(delivery))}
+}
+
 // deliver stores one inbox item together with the once-key of its delivery.
 func (d *Desk) deliver(ctx context.Context, sid, delivery string, body []byte) error {
-	key := store.KeyPart(delivery)
-	seen := store.Key{Scope: sid, Name: "seen/" + key}
-	item := store.Key{Scope: sid, Name: fmt.Sprintf("inbox/%020d-%s", time.Now().UnixNano(), key)}
+	seen := store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)}
+	item := inboxKey(sid, delivery)
 	err := d.o.DB.Commit(ctx, store.Commit{Scope: sid,
 		Guards: []store.Guard{{Key: seen, Version: store.Absent}},
 		Writes: []store.Write{{Key: seen, Data: []byte(`{"inbox":true}`)}, {Key: item, Data: body}}})
@@ -112,14 +130,7 @@ func (p *People) Drain(ctx context.Context) ([]agent.Instruction, error) {
 		if err := json.Unmarshal(v.Data, &it); err != nil {
 			return out, fmt.Errorf("inbox item %s: %w", v.Key, err)
 		}
-		var body any = it.Instruction
-		if it.Kind == show.KindOfRefusal {
-			body = it.Refusal
-		}
-		if it.Kind == show.KindOfNotice {
-			body = it.Notice
-		}
-		_, _, err := p.log.AppendVia(ctx, it.Kind, body, p.taking(v))
+		_, _, err := p.log.AppendVia(ctx, it.Kind, it.body(), p.taking(v))
 		if conflict(err) {
 			continue // the case's other reader took it
 		}

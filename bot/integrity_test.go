@@ -91,10 +91,14 @@ func (of *office) tamper(sid string, f func([]byte) []byte) {
 }
 
 // again runs another desk on the same files.
-func (of *office) again() {
+func (of *office) again(edit ...func(*Options)) {
 	of.t.Helper()
+	of.stop()
 	o := of.o
 	o.Owner = "after"
+	for _, e := range edit {
+		e(&o)
+	}
 	var err error
 	if of.desk, err = New(o); err != nil {
 		of.t.Fatal(err)

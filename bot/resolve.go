@@ -36,6 +36,7 @@ type Reply struct {
 	Text  string
 	State string // state of the proposal after the click
 	Live  string // address of the card that counts, when another message was pressed
+	Same  bool   // the edit changes nothing; that is no refusal
 }
 
 func refuse(format string, args ...any) Reply { return Reply{Text: fmt.Sprintf(format, args...)} }
@@ -55,7 +56,7 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 		}
 		r, err := d.resolve(ctx, c, &p)
 		if err == nil || !conflict(err) {
-			if err == nil && !r.OK {
+			if err == nil && !r.OK && !r.Same {
 				d.noteRefusal(ctx, c, p, r.Text)
 			}
 			return r, err
@@ -80,6 +81,9 @@ func (d *Desk) resolve(ctx context.Context, c Click, p *proposal.Stored) (Reply,
 	}
 	if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, p.Proposal.Requester); !ok && !(c.Action != safeexec.Approve && d.mayOnlyStop(ctx, c, p)) {
 		return refuse("%s", why), nil
+	}
+	if r, ok := d.same(c, p); ok {
+		return r, nil
 	}
 	if r, ok := d.apply(c, p, now); !ok {
 		return r, nil

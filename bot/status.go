@@ -3,9 +3,7 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"ghostbot/bot/proposal"
-	"strings"
 	"time"
 
 	"ghostbot/agent"
@@ -92,35 +90,4 @@ func usageOf(ctx context.Context, db store.DB, sid string) *agent.Usage {
 		return nil
 	}
 	return &c.Usage
-}
-
-// Editable returns the text of a proposal for an edit window, or a refusal when
-// the person may not edit it or it is decided. An optional command is kept while
-// they type.
-func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, err error) {
-	p, err := proposal.Load(ctx, d.o.DB, c.SessionID, c.ProposalID)
-	if errors.Is(err, store.ErrNotFound) {
-		return "", refuse("This card belongs to no proposal that is known here."), nil
-	}
-	if err != nil {
-		return "", Reply{}, err
-	}
-	now, err := d.o.DB.Now(ctx)
-	if err != nil {
-		return "", Reply{}, err
-	}
-	if r, ok := d.current(ctx, c, &p, now); !ok {
-		return "", r, nil
-	}
-	if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, ""); !ok {
-		d.noteRefusal(ctx, c, p, why)
-		return "", refuse("%s", why), nil
-	}
-	if p.Proposal.Patience > 0 {
-		p.HoldUntil = now.Add(proposal.EditHold)
-		if err := p.Put(ctx, d.o.DB, c.SessionID, nil, nil); err != nil && !conflict(err) {
-			return "", Reply{}, err
-		}
-	}
-	return strings.TrimSpace(p.Proposal.Display), Reply{OK: true}, nil
 }

@@ -155,7 +155,7 @@ func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (safeexec
 	}
 	d, ok := p.Decision()
 	until := p.Proposal.Expires
-	if at := p.withdrawAt(); !at.IsZero() && at.Before(until) {
+	if at := p.WithdrawAt(); !at.IsZero() && at.Before(until) {
 		until = at
 	}
 	return d, until, ok, nil
@@ -163,7 +163,7 @@ func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (safeexec
 
 // unanswered is the state that a pending proposal has reached by the clock alone.
 func (p Stored) unanswered(now time.Time) string {
-	at := p.withdrawAt()
+	at := p.WithdrawAt()
 	switch {
 	case p.State != StatePending:
 		return ""

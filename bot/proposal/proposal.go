@@ -48,18 +48,21 @@ type Vote struct {
 // Stored is the value at proposal/{id}. Fields may be added; a reader
 // ignores what it does not know.
 type Stored struct {
-	Proposal    safeexec.Proposal `json:"proposal"`
-	State       string            `json:"state"`
-	Created     time.Time         `json:"created"`
-	HoldUntil   time.Time         `json:"hold_until"` // somebody is editing: an optional command is not withdrawn
-	Needed      int               `json:"needed"`
-	Votes       []Vote            `json:"votes,omitempty"`
-	By          string            `json:"by,omitempty"`
-	At          time.Time         `json:"at"`
-	UseBy       time.Time         `json:"use_by"`
-	Reason      string            `json:"reason,omitempty"`
-	ReasonUntil time.Time         `json:"reason_until"`
-	Modified    string            `json:"modified,omitempty"`
+	Proposal  safeexec.Proposal `json:"proposal"`
+	State     string            `json:"state"`
+	Created   time.Time         `json:"created"`
+	HoldUntil time.Time         `json:"hold_until"` // an optional command is not withdrawn before
+	// Holds are the edit windows that are open on an optional command, and until
+	// when each of them counts.
+	Holds       map[string]time.Time `json:"holds,omitempty"`
+	Needed      int                  `json:"needed"`
+	Votes       []Vote               `json:"votes,omitempty"`
+	By          string               `json:"by,omitempty"`
+	At          time.Time            `json:"at"`
+	UseBy       time.Time            `json:"use_by"`
+	Reason      string               `json:"reason,omitempty"`
+	ReasonUntil time.Time            `json:"reason_until"`
+	Modified    string               `json:"modified,omitempty"`
 	version     store.Version
 }
 
@@ -116,15 +119,44 @@ func (p Stored) Decision() (d safeexec.Decision, ok bool) {
 	return d, true
 }
 
-// withdrawAt is when an optional command is withdrawn if nobody reacts; zero for
+// Hold keeps an optional command for somebody who opened an edit window.
+func (p *Stored) Hold(window string, now time.Time) {
+	for w, until := range p.Holds {
+		if !now.Before(until) {
+			delete(p.Holds, w)
+		}
+	}
+	if p.Holds == nil {
+		p.Holds = map[string]time.Time{}
+	}
+	p.Holds[window] = now.Add(EditHold)
+}
+
+// Release forgets an edit window that was closed and reports whether it counted. The
+// patience begins anew when it was the last one.
+func (p *Stored) Release(window string, now time.Time) bool {
+	until, ok := p.Holds[window]
+	delete(p.Holds, window)
+	if at := now.Add(p.Proposal.Patience); ok && now.Before(until) && at.After(p.HoldUntil) {
+		p.HoldUntil = at
+	}
+	return ok
+}
+
+// WithdrawAt is when an optional command is withdrawn if nobody reacts; zero for
 // the others, and once somebody has voted.
-func (p Stored) withdrawAt() time.Time {
+func (p Stored) WithdrawAt() time.Time {
 	if p.Proposal.Patience <= 0 || len(p.Votes) > 0 {
 		return time.Time{}
 	}
 	at := p.Created.Add(p.Proposal.Patience)
 	if p.HoldUntil.After(at) {
-		return p.HoldUntil
+		at = p.HoldUntil
+	}
+	for _, until := range p.Holds {
+		if until.After(at) {
+			at = until
+		}
 	}
 	return at
 }

@@ -88,3 +88,39 @@ func TestUnstarted(t *testing.T) {
 		}
 	}
 }
+
+func TestHolds(t *testing.T) {
+	now := time.Date(2026, 3, 14, 10, 0, 0, 0, time.UTC)
+	at := func(d time.Duration) time.Time { return now.Add(d) }
+	p := Stored{State: StatePending, Created: now, Proposal: safeexec.Proposal{Patience: time.Minute, Expires: at(time.Hour)}}
+	for _, step := range []struct {
+		name string
+		do   func()
+		want time.Duration // until it is withdrawn
+	}{
+		{"nobody", func() {}, time.Minute},
+		{"a window", func() { p.Hold("a", at(10*time.Second)) }, EditHold + 10*time.Second},
+		{"a second window", func() { p.Hold("b", at(20*time.Second)) }, EditHold + 20*time.Second},
+		{"the second is closed", func() { p.Release("b", at(30*time.Second)) }, EditHold + 10*time.Second},
+		{"one that nobody opened is closed", func() { p.Release("c", at(40*time.Second)) }, EditHold + 10*time.Second},
+		{"the first is closed", func() { p.Release("a", at(50*time.Second)) }, 50*time.Second + time.Minute},
+		{"it is closed again", func() { p.Release("a", at(55*time.Second)) }, 50*time.Second + time.Minute},
+		{"opened, and never closed", func() { p.Hold("d", at(time.Minute)) }, EditHold + time.Minute},
+		{"closed when it did not count any more", func() { p.Release("d", at(time.Minute+EditHold)) }, 50*time.Second + time.Minute},
+	} {
+		step.do()
+		if got := p.WithdrawAt().Sub(now); got != step.want {
+			t.Errorf("%s: withdrawn after %s, want %s", step.name, got, step.want)
+		}
+	}
+	for i := range 100 { // windows that were never closed are not kept for ever
+		p.Hold(string(rune('A'+i)), at(time.Duration(i)*EditHold))
+	}
+	if len(p.Holds) > 2 {
+		t.Errorf("%d holds are kept", len(p.Holds))
+	}
+	one := Stored{State: StatePending, Created: now, Proposal: safeexec.Proposal{Expires: at(time.Hour)}}
+	if !one.WithdrawAt().IsZero() {
+		t.Error("a command that is not optional is withdrawn")
+	}
+}

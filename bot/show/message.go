@@ -99,6 +99,7 @@ type CardView struct {
 	Timeout    time.Duration
 	Expires    time.Time
 	Withdraw   time.Time // of an optional command: when it is withdrawn if nobody reacts; zero for others
+	Editing    string    // who has it in an edit window
 	Approvers  []string
 	Needed     int
 	Votes      []string

@@ -11,6 +11,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"ghostbot/agent"
 	"ghostbot/safeexec"
@@ -24,6 +25,7 @@ const (
 	KindOfReport   = "report"
 	kindOfRepair   = "repair"
 	KindOfNotice   = "notice"
+	KindOfHold     = "hold"
 	// KindOfIntegrity: people chose what becomes of a case whose files were changed.
 	KindOfIntegrity = "integrity"
 )
@@ -49,6 +51,14 @@ type Refusal struct {
 	Text    string `json:"text,omitempty"` // of an edit: the command that was not taken
 	Why     string `json:"why"`
 	AuditID string `json:"audit_id,omitempty"`
+}
+
+// Hold is the body of a hold entry: an optional command waits longer, because
+// somebody edits it or did a moment ago.
+type Hold struct {
+	AuditID string    `json:"audit_id"`
+	By      string    `json:"by,omitempty"` // who edits it; "": nobody any more
+	Until   time.Time `json:"until"`
 }
 
 // Notice is the body of a notice entry: something that people should know.
@@ -165,8 +175,21 @@ func (s *Fold) applyCase(e agent.Entry) {
 		s.conclude(e)
 	case KindOfReport:
 		s.report(e)
+	case KindOfHold:
+		s.hold(e)
 	default:
 		s.line(e)
+	}
+}
+
+// hold tells on the card until when an optional command waits now.
+func (s *Fold) hold(e agent.Entry) {
+	var h Hold
+	if json.Unmarshal(e.Body, &h) != nil {
+		return
+	}
+	if c, ok := s.cards[h.AuditID]; ok && c.State == "PENDING" && !c.Withdraw.IsZero() {
+		c.Withdraw, c.Editing = h.Until, h.By
 	}
 }
 

@@ -500,7 +500,7 @@ func (f *Front) openEdit(ctx context.Context, cb slackgo.InteractionCallback, a 
 	if !ok {
 		return
 	}
-	c.Addr = cb.Container.MessageTs
+	c.Addr, c.Delivery = cb.Container.MessageTs, editDelivery(cb.User.ID, a.ActionTs)
 	octx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
 	command, r, err := f.desk.Editable(octx, c)
@@ -516,9 +516,23 @@ func (f *Front) openEdit(ctx context.Context, cb slackgo.InteractionCallback, a 
 	input := slackgo.NewPlainTextInputBlockElement(nil, "command")
 	input.InitialValue, input.Multiline, input.MaxLength = cut(command, commandMax), true, commandMax
 	block := slackgo.NewInputBlock("command", plainText("Command", 100), plainText("One command without pipes or substitutions. It is classified again and, unless it is read-only, asked for again.", 300), input)
-	view := modal(viewEdit, a.Value+" "+cb.Container.MessageTs, "Edit the command", "Propose", "Keep as it is", block)
+	view := modal(viewEdit, a.Value+" "+cb.Container.MessageTs+" "+a.ActionTs, "Edit the command", "Propose", "Keep as it is", block)
 	if !f.openView(ctx, cb, view) {
+		f.release(ctx, c)
 		f.whisper(ctx, cb, "The edit window did not open in time. Press Modify again.")
+	}
+}
+
+// editDelivery names one edit window: who opened it with which press.
+func editDelivery(user, press string) string { return "edit " + user + " " + press }
+
+// release lets an optional command go on its way when its edit window is not there
+// any more.
+func (f *Front) release(ctx context.Context, c bot.Click) {
+	rctx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	if err := f.desk.Release(rctx, c); err != nil {
+		f.log.Warn("hold of an edit window is not ended, it ends by itself", "session_id", c.SessionID, "err", err)
 	}
 }
 
@@ -606,15 +620,21 @@ func reasonText(cb slackgo.InteractionCallback) string {
 	return canned + ": " + words
 }
 
-// closed takes a reason window that was closed without words: the denial need
-// not wait for them.
+// closed takes a window that was closed: a denial need not wait for words, and an
+// optional command not for an edit.
 func (f *Front) closed(ctx context.Context, j job, cb slackgo.InteractionCallback) {
-	if c, ok := clickOf(cb, cb.View.PrivateMetadata); ok && cb.View.CallbackID == viewReason {
+	meta := strings.Fields(cb.View.PrivateMetadata)
+	c, ok := clickOf(cb, strings.Join(meta[:min(3, len(meta))], " "))
+	switch {
+	case ok && cb.View.CallbackID == viewReason:
 		rctx, done := context.WithTimeout(ctx, ackWithin)
 		defer done()
 		if _, err := f.desk.Reason(rctx, c); err != nil {
 			f.log.Warn("wait for a reason is not closed", "session_id", c.SessionID, "err", err)
 		}
+	case ok && cb.View.CallbackID == viewEdit && len(meta) > 4:
+		c.Delivery = editDelivery(cb.User.ID, meta[4])
+		f.release(ctx, c)
 	}
 	f.ack(ctx, j, nil)
 }

@@ -286,7 +286,11 @@ func rules(c *show.CardView) string {
 		}
 	}
 	if !c.Withdraw.IsZero() {
-		who += " *Optional*: the report does not wait for it after " + when(c.Withdraw) + "."
+		who += " *Optional*: "
+		if c.Editing != "" {
+			who += mention(c.Editing) + " is editing it; "
+		}
+		who += "the report does not wait for it after " + when(c.Withdraw) + "."
 	}
 	return fmt.Sprintf("%s  Expires %s; then nothing runs.  ·  entry `%s`  ·  digest `%s`  ·  head `%s`", who, when(c.Expires), escape(c.AuditID), escape(cut(c.Digest, 13)), escape(cut(c.Head, 13)))
 }
