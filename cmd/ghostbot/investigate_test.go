@@ -240,7 +240,8 @@ func TestTerminalDenialWithAReason(t *testing.T) {
 	c.send("d\r")
 	c.expect("Denial reason (optional, press Enter to skip): ")
 	c.send("no captures on this host\r")
-	c.expect("DENIED: no captures on this host")
+	c.expect("[Shell] DENIED")
+	c.expect("[Shell] Reason: no captures on this host")
 	c.finish()
 	if code := c.exit(); code != exitOK {
 		t.Errorf("exit code %d", code)

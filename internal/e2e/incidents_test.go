@@ -202,6 +202,27 @@ func TestRefusedUpstream(t *testing.T) {
 	}
 }
 
+// decidedAt is when the journal's decision of this kind was made, which must be when
+// its entry was written.
+func (l *lab) decidedAt(sid, decision string) time.Time {
+	l.t.Helper()
+	for _, e := range l.journal(sid) {
+		var d struct {
+			Decision string
+			At       time.Time
+		}
+		if json.Unmarshal(e.Body, &d) != nil || e.Kind != "decided" || d.Decision != decision {
+			continue
+		}
+		if e.Time.Sub(d.At).Abs() > 2*time.Second {
+			l.t.Errorf("%s at %s is journaled at %s", decision, d.At, e.Time)
+		}
+		return d.At
+	}
+	l.t.Errorf("no decision %s in the journal", decision)
+	return time.Time{}
+}
+
 // TestDeniedWithAReason is the same incident with a denial: the verdict stands
 // on other evidence, and the refusal is reported as a gap.
 func TestDeniedWithAReason(t *testing.T) {
@@ -214,6 +235,16 @@ func TestDeniedWithAReason(t *testing.T) {
 	if o.ViewID == "" {
 		t.Fatalf("Deny opened no reason window: %+v", o)
 	}
+	l.until(5*time.Second, "card and log say that it is denied while the window is open", func() bool {
+		said := 0
+		for _, m := range l.thread("incidents", "checkout") {
+			if m.TS == card.TS && strings.HasPrefix(m.Text, "Denied: ") || strings.HasPrefix(m.Text, "Denied: ") && strings.Contains(m.all(), "at entry") {
+				said++
+			}
+		}
+		return said == 2
+	})
+	pressed := l.decidedAt(l.sid("incidents", "checkout"), "DENIED")
 	if late := l.click("incidents", l.approver(0), card.TS, "Approve"); late.OK && late.private() == "" {
 		t.Errorf("an approval while the reason window is open = %+v", late)
 	}
@@ -224,6 +255,9 @@ func TestDeniedWithAReason(t *testing.T) {
 	sid := l.sid("incidents", "checkout")
 	l.closed(sid)
 	md, entries := l.checkCase("incidents", "checkout", sid)
+	if !strings.Contains(md, "- "+pressed.UTC().Format(time.TimeOnly+"Z")+" ") {
+		t.Errorf("the report does not date the denial %s:\n%s", pressed, md)
+	}
 	for _, want := range []string{upstream, "no captures on this host"} {
 		if !strings.Contains(md, want) {
 			t.Errorf("the report lacks %q:\n%s", want, md)
