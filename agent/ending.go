@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -123,7 +124,6 @@ func (s *Fold) SoFar() Conclusion { return s.ending("", "The investigation has n
 func (s *Fold) ending(by, why string) Conclusion {
 	c := Conclusion{EndedBy: by}
 	c.Confidence, c.Verdict = "low", "unverified"
-	var found []string
 	for _, h := range s.board.Lists().Hypotheses {
 		switch h.State {
 		case Confirmed:
@@ -133,7 +133,6 @@ func (s *Fold) ending(by, why string) Conclusion {
 				statement = h.Why
 			}
 			c.Causes = append(c.Causes, Cause{Statement: statement, Evidence: h.Evidence})
-			found = append(found, statement)
 		case Refuted:
 			c.Refuted = append(c.Refuted, h.ID)
 		case Contradicted:
@@ -143,7 +142,12 @@ func (s *Fold) ending(by, why string) Conclusion {
 		}
 	}
 	c.Summary = why
-	if len(found) > 0 {
+	c.Causes = Distinct(c.Causes)
+	if len(c.Causes) > 0 {
+		var found []string
+		for _, x := range c.Causes {
+			found = append(found, x.Statement)
+		}
 		c.Verdict = "root_cause"
 		if by != "stopped" {
 			c.Confidence = "medium"
@@ -151,6 +155,26 @@ func (s *Fold) ending(by, why string) Conclusion {
 		c.Summary = why + " Found so far: " + strings.Join(found, " ")
 	}
 	return c
+}
+
+// Distinct leaves out causes that another one states with all its evidence: a
+// hypothesis about a place, and the one about what that means for its clients, are
+// one fact.
+func Distinct(causes []Cause) []Cause {
+	var out []Cause
+	for i, c := range causes {
+		if !slices.ContainsFunc(causes, func(o Cause) bool { return o.states(c) && !c.states(o) }) &&
+			!slices.ContainsFunc(causes[:i], func(o Cause) bool { return o.states(c) }) {
+			out = append(out, c)
+		}
+	}
+	return out
+}
+
+// states reports whether c says what o says, on at least the same evidence.
+func (c Cause) states(o Cause) bool {
+	said := strings.TrimRight(strings.TrimSpace(o.Statement), ".")
+	return strings.Contains(c.Statement, said) && !slices.ContainsFunc(o.Evidence, func(id string) bool { return !slices.Contains(c.Evidence, id) })
 }
 
 // contradicted keeps the ids whose hypotheses are in conflict: those a brain may

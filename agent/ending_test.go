@@ -469,3 +469,17 @@ func TestConfidenceIsKnown(t *testing.T) {
 		}
 	}
 }
+
+// TestDistinct: one fact is one cause.
+func TestDistinct(t *testing.T) {
+	a := Cause{Statement: "Nothing listens on B, so A answers 502.", Evidence: []string{"1", "2"}}
+	b := Cause{Statement: "Nothing listens on B.", Evidence: []string{"2"}}
+	c := Cause{Statement: "Nothing listens on B.", Evidence: []string{"3"}}
+	for _, tc := range []struct{ in, want []Cause }{
+		{[]Cause{a, b}, []Cause{a}}, {[]Cause{b, a}, []Cause{a}}, {[]Cause{a, c}, []Cause{a, c}}, {[]Cause{b, b}, []Cause{b}}, {nil, nil},
+	} {
+		if diff := cmp.Diff(tc.want, Distinct(tc.in)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+	}
+}

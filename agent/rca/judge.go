@@ -55,7 +55,7 @@ func (d *data) judgeCauses(j *judgement) {
 			}
 		}
 	}
-	for _, c := range causes {
+	for _, c := range agent.Distinct(causes) {
 		kept, invented := d.evidence(c.Evidence)
 		switch {
 		case plain(c.Statement) == "":

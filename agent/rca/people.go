@@ -73,7 +73,7 @@ func (d *data) line(e audit.Entry) (text string, ids []string) {
 }
 
 func (d *data) decision(x safeexec.Decided, c agent.Command) string {
-	cmd, by := d.code(c.Proposal.Display), d.prose(cmpOr(x.By, "nobody"))
+	cmd, by := d.code(d.brief(c.Proposal.Display)), d.prose(cmpOr(x.By, "nobody"))
 	why := ""
 	if r := cmpOr(x.Reason, followed(c)); told(r) {
 		why = ": " + d.prose(r)
@@ -87,10 +87,13 @@ func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 	case "DENIED":
 		return fmt.Sprintf("%s denied %s%s", by, cmd, why)
 	case "MODIFIED":
-		return fmt.Sprintf("%s edited %s to %s", by, cmd, d.code(x.Modified))
+		return fmt.Sprintf("%s edited %s to %s", by, cmd, d.code(d.brief(x.Modified)))
 	case "CANCELLED":
 		if x.Reason == "withdrawn" && x.By == "" {
 			return "nobody reacted to the optional " + cmd + ", so it was withdrawn"
+		}
+		if x.Reason == "stopped" && x.By == "" {
+			return "nobody answered for " + cmd + " until the case was stopped"
 		}
 	case "EXPIRED":
 		if x.Reason == "expired" {
@@ -132,9 +135,9 @@ type gap struct {
 // words is a gap as plain text.
 func (g gap) words() string {
 	if g.cmd == "" {
-		return plain(g.text)
+		return plain(shortened(g.text))
 	}
-	return plain(g.text + ": " + g.cmd)
+	return plain(g.text + ": " + shortened(g.cmd))
 }
 
 // gaps lists what was refused, failed or left open, in the order of the case,
@@ -191,9 +194,9 @@ func (d *data) listGaps(b *strings.Builder, gaps []gap) {
 		fmt.Fprintf(b, "- Everything that was wanted was seen.%s\n", cite(d.ended))
 	}
 	for _, g := range gaps {
-		text := d.prose(g.text)
+		text := d.prose(d.brief(g.text))
 		if g.cmd != "" {
-			text += ": " + d.code(g.cmd)
+			text += ": " + d.code(d.brief(g.cmd))
 		}
 		fmt.Fprintf(b, "- %s%s\n", text, cite(g.ids...))
 	}

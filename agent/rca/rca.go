@@ -193,6 +193,7 @@ type data struct {
 	k       agent.Case
 	cmds    []agent.Command
 	byID    map[string]int // into cmds
+	long    []long         // long arguments of commands, each once
 	end     agent.Conclusion
 	opened  string            // citation of the first entry of the case journal
 	ended   string            // citation of the concluding entry, or of the last one
@@ -228,6 +229,7 @@ func read(in Input) (*data, error) {
 		}
 	}
 	d.k, d.cmds, d.end = d.f.Case(), d.f.Commands(), d.f.SoFar()
+	d.long = longs(d.cmds)
 	for i, c := range d.cmds {
 		d.byID[c.Proposal.AuditID] = i
 	}

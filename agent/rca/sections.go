@@ -83,7 +83,7 @@ func (d *data) rootCause(b *strings.Builder, j judgement) {
 			fmt.Fprintf(b, "%d. %s%s\n", i+1, d.prose(c.Statement), cite(c.Evidence...))
 			for _, id := range c.Evidence[:min(len(c.Evidence), maxCites)] {
 				if n, ok := d.byID[id]; ok {
-					fmt.Fprintf(b, "   - shown by %s: %s%s\n", d.code(d.cmds[n].Proposal.Display), d.prose(outcome(d.cmds[n])), cite(id))
+					fmt.Fprintf(b, "   - shown by %s: %s%s\n", d.code(d.brief(d.cmds[n].Proposal.Display)), d.prose(outcome(d.cmds[n])), cite(id))
 				}
 			}
 		}
@@ -91,7 +91,7 @@ func (d *data) rootCause(b *strings.Builder, j judgement) {
 		fmt.Fprintf(b, "- No fault was found. This is what was checked:%s\n", cite(d.ended))
 		for _, c := range d.cmds {
 			if d.f.Shows(c.Proposal.AuditID) {
-				fmt.Fprintf(b, "- %s: %s%s\n", d.code(c.Proposal.Display), d.prose(outcome(c)), cite(c.Proposal.AuditID))
+				fmt.Fprintf(b, "- %s: %s%s\n", d.code(d.brief(c.Proposal.Display)), d.prose(outcome(c)), cite(c.Proposal.AuditID))
 			}
 		}
 	default:
@@ -149,10 +149,21 @@ func (d *data) commands(b *strings.Builder) {
 				exit = fmt.Sprint(*c.Result.ExitCode)
 			}
 		}
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", c.Proposal.AuditID, place(c), d.codeCell(c.Proposal.Display),
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", c.Proposal.AuditID, place(c), d.codeCell(d.brief(c.Proposal.Display)),
 			c.Proposal.Class, d.cell(action), exit, d.cell(outcome(c)))
 	}
+	d.legend(b)
 	b.WriteString("\n_[LOCAL] rows show what the machine that ran them sees: its resolver, its routes. A failing [LOCAL] probe alone does not prove a fault in the cloud._\n\n")
+}
+
+// legend writes out the long arguments that the commands only point to.
+func (d *data) legend(b *strings.Builder) {
+	for i, a := range d.long {
+		if i == 0 {
+			b.WriteString("\n_Long arguments of these commands, each written once:_\n\n")
+		}
+		fmt.Fprintf(b, "- %s stands for %s%s\n", pointer(i), d.code(a.text), cite(a.id))
+	}
 }
 
 func place(c agent.Command) string {
@@ -168,6 +179,8 @@ func outcome(c agent.Command) string {
 	switch {
 	case r == nil:
 		return "no outcome"
+	case c.Proposal.AsPlanned(*r):
+		return fmt.Sprintf("completed: ended after %s, as planned (exit %d)", c.Proposal.Own(), *r.ExitCode)
 	case r.Error == "superseded":
 		return "replaced by " + c.ReplacedBy
 	case r.Status == "completed" && r.ExitCode != nil && *r.ExitCode == 127:
@@ -178,7 +191,9 @@ func outcome(c agent.Command) string {
 		return "completed, ended by " + r.Signal
 	case r.Error != "":
 		return r.Status + ": " + r.Error
-	case r.DenialReason != "":
+	case r.Status == "denied" && r.DenialReason == "stopped":
+		return "not run: the case was stopped"
+	case told(r.DenialReason):
 		return r.Status + ": " + r.DenialReason
 	}
 	return r.Status

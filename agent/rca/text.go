@@ -2,8 +2,12 @@ package rca
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 	"unicode"
+
+	"ghostbot/agent"
 )
 
 // Longest texts in a report, in characters; what is cut ends in an ellipsis. The
@@ -114,6 +118,42 @@ func (d *data) code(s string) string {
 		s = " " + s + " "
 	}
 	return fence + s + fence
+}
+
+// longArgument is one that would hide the command around it: a format, a filter, a
+// query. Only quoted ones are that long and have no place of their own.
+var longArgument = regexp.MustCompile(`'[^'\n]{60,}'`)
+
+// long is such an argument with the command that had it first.
+type long struct{ text, id string }
+
+// longs collects the long arguments of commands, each once, in order.
+func longs(cmds []agent.Command) []long {
+	var out []long
+	for _, c := range cmds {
+		for _, a := range longArgument.FindAllString(c.Proposal.Display, 8) {
+			if len(a) <= maxCell && !slices.ContainsFunc(out, func(l long) bool { return l.text == a }) {
+				out = append(out, long{a, c.Proposal.AuditID})
+			}
+		}
+	}
+	return out
+}
+
+// pointer stands for a long argument that is written out in the legend.
+func pointer(i int) string { return fmt.Sprintf("‹%d›", i+1) }
+
+// brief puts pointers in place of the long arguments.
+func (d *data) brief(s string) string {
+	for i, a := range d.long {
+		s = strings.ReplaceAll(s, a.text, pointer(i))
+	}
+	return s
+}
+
+// shortened cuts long arguments where there is no legend.
+func shortened(s string) string {
+	return longArgument.ReplaceAllStringFunc(s, func(a string) string { return cut(a, 16) + "'" })
 }
 
 // codeCell is code for a table, where only '|' ends a cell, in code spans too.

@@ -3,6 +3,7 @@ package rca
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -150,7 +151,7 @@ func TestPeopleAndEnds(t *testing.T) {
 	md := j.build().Markdown
 	for _, want := range []string{
 		`U1 answered "10 more turns" to: The limit of 50 turns is reached.`, "U1 extended the limit to 60 turns", "another process continued the case",
-		"nobody answered in time: At rest.", "cancelled: `reboot`: stopped", "stopped by a person (U1)", "Finding: A person stopped it.",
+		"nobody answered in time: At rest.", "nobody answered for `reboot` until the case was stopped", "stopped by a person (U1)", "Finding: A person stopped it.",
 	} {
 		if !strings.Contains(md, want) {
 			t.Errorf("no %q in\n%s", want, md)
@@ -245,6 +246,49 @@ func BenchmarkBuild(b *testing.B) {
 	for b.Loop() {
 		if _, err := Build(in); err != nil {
 			b.Fatal(err)
+		}
+	}
+}
+
+// TestLongArguments: what repeats in every command is written out once, and no
+// reader of the rest of the report has to look past it.
+func TestLongArguments(t *testing.T) {
+	format := "' timing: code=%{http_code} ip=%{remote_ip} dns=%{time_namelookup} connect=%{time_connect}'"
+	j, id := small(t, completed("auto_approved", 7, ""))
+	for i := range 3 {
+		j.run(cmd{text: fmt.Sprintf("curl -sS -w %s http://192.0.2.%d/", format, i), index: 2 + i, result: completed("auto_approved", 0, "")})
+	}
+	j.run(cmd{text: "curl -w " + format + " http://192.0.2.9/", class: safeexec.Risky, index: 8, result: safeexec.Result{Status: "denied", DecidedBy: "U1", DenialReason: "no"}})
+	j.confirm(id)
+	j.tell(agent.KindConcluded, conclusion("high", RootCause, "found", []agent.Cause{{Statement: "c", Evidence: []string{id}}}))
+	r := j.build()
+	if n := strings.Count(r.Markdown, "time_namelookup"); n != 1 {
+		t.Errorf("the format stands %d times in\n%s", n, r.Markdown)
+	}
+	for _, want := range []string{"`curl -sS -w ‹1› http://192.0.2.2/`", "- ‹1› stands for `" + format + "` [", "Denied by a person (no): `curl -w ‹1› http://192.0.2.9/`"} {
+		if !strings.Contains(r.Markdown, want) {
+			t.Errorf("no %q in\n%s", want, r.Markdown)
+		}
+	}
+	if want := "Denied by a person (no): curl -w ' timing: code=…' http://192.0.2.9/"; !slices.Contains(r.Gaps, want) {
+		t.Errorf("gaps %q", r.Gaps)
+	}
+	checkReport(t, j, r)
+}
+
+// TestOutcomeWords has what came of commands that did not simply run.
+func TestOutcomeWords(t *testing.T) {
+	n := 124
+	bounded := func(r safeexec.Result) agent.Command {
+		return agent.Command{Record: safeexec.Record{Proposal: safeexec.Proposal{Argv: strings.Fields("timeout 10 tcpdump -i lo")}, Result: &r}}
+	}
+	for want, c := range map[string]agent.Command{
+		"no outcome": {}, "completed: ended after 10s, as planned (exit 124)": bounded(safeexec.Result{Status: "completed", ExitCode: &n}),
+		"denied": bounded(safeexec.Result{Status: "denied", DenialReason: "denied"}), "denied: not here": bounded(safeexec.Result{Status: "denied", DenialReason: "not here"}),
+		"not run: the case was stopped": bounded(safeexec.Result{Status: "denied", DenialReason: "stopped"}), "error: timeout": bounded(safeexec.Result{Status: "error", Error: "timeout"}),
+	} {
+		if got := outcome(c); got != want {
+			t.Errorf("%+v: %q, want %q", c.Result, got, want)
 		}
 	}
 }

@@ -108,6 +108,7 @@ type CardView struct {
 	Reason     string
 	Modified   string
 	Exit       *int
+	Planned    bool // the command ended when the time was up that it had set itself
 	Seconds    float64
 	Output     string // first lines, redacted
 	Detail     string

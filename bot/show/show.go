@@ -108,6 +108,7 @@ type Fold struct {
 	steps     []Step
 	stepOf    map[string]int
 	cards     map[string]*CardView
+	own       map[string]safeexec.Proposal // RISKY ones
 	questions map[string]*QuestionView
 	order     []*Message
 	byKey     map[string]*Message
@@ -128,7 +129,7 @@ type Rules struct {
 func New(sid string, rules Rules) *Fold {
 	return &Fold{
 		sid: sid, rules: rules, fold: agent.NewFold(sid),
-		stepOf: map[string]int{}, cards: map[string]*CardView{},
+		stepOf: map[string]int{}, cards: map[string]*CardView{}, own: map[string]safeexec.Proposal{},
 		questions: map[string]*QuestionView{}, byKey: map[string]*Message{},
 	}
 }
@@ -365,14 +366,14 @@ func (s *Fold) proposed(e agent.Entry) {
 	c := &CardView{
 		SessionID: s.sid, ProposalID: id, Digest: p.Digest, AuditID: e.ID, State: "PENDING",
 		Command: p.Display, Program: p.Program, Why: p.Reasoning, Hypothesis: p.Hypothesis,
-		Risk: p.Risk, Rule: p.Rule, Tier: p.Tier, Target: p.Target, Effect: p.Effect, Timeout: p.Timeout,
+		Risk: p.Risk, Rule: p.Rule, Tier: p.Tier, Target: p.Target, Effect: p.Effect, Timeout: p.Bound(),
 		Expires: p.Expires, Approvers: s.rules.Approvers, Needed: s.rules.Needed(p.Class.String(), p.Rule),
 		Head: e.Head, Requester: p.Requester, SelfOK: s.rules.Self,
 	}
 	if p.Patience > 0 {
 		c.Withdraw = e.Time.Add(p.Patience)
 	}
-	s.cards[e.ID] = c
+	s.cards[e.ID], s.own[e.ID] = c, p
 	s.steps[len(s.steps)-1].State = "waiting"
 	s.add(Message{Key: fmt.Sprintf("card/%03d", e.N), Entry: e.N, Kind: KindCard, Text: cardText(c), Card: c})
 }
@@ -423,11 +424,17 @@ func (s *Fold) outcome(e agent.Entry) {
 	if json.Unmarshal(e.Body, &r) != nil {
 		return
 	}
-	s.setStep(r.AuditID, stepState(r), r.Duration)
+	planned := s.own[r.AuditID].AsPlanned(r)
+	state := stepState(r)
+	if planned {
+		state = "ended after " + s.own[r.AuditID].Own().String() + ", as planned"
+	}
+	s.setStep(r.AuditID, state, r.Duration)
 	c, ok := s.cards[r.AuditID]
 	if !ok {
 		return
 	}
+	c.Planned = planned
 	c.Exit, c.Seconds, c.Detail = r.ExitCode, r.Duration, r.Detail
 	if why := r.DenialReason; c.State == "DENIED" && c.By != "" && c.Reason == "" && why != "" && why != "denied" {
 		c.Reason = why // it followed the press
@@ -437,13 +444,13 @@ func (s *Fold) outcome(e agent.Entry) {
 	switch {
 	case r.Error == "outcome_unknown":
 		c.State = "UNKNOWN"
-	case r.Status == "completed" && r.ExitCode != nil && *r.ExitCode == 0:
+	case r.Status == "completed" && r.ExitCode != nil && *r.ExitCode == 0, planned:
 		c.State = "DONE"
 	case r.Status == "completed" || c.State == "RUNNING":
 		c.State = "FAILED"
 	}
 	if c.State == "DONE" || c.State == "FAILED" || c.State == "UNKNOWN" {
-		s.log(e, LogView{What: "ran", Body: c.Command + ": " + stepState(r)})
+		s.log(e, LogView{What: "ran", Body: c.Command + ": " + state})
 	}
 }
 

@@ -190,6 +190,27 @@ func TestMalformedEntriesAreSkipped(t *testing.T) {
 	}
 }
 
+// TestPlannedEnd: a command that ends when its own time is up has done what it was
+// to do, and its card names the shorter bound.
+func TestPlannedEnd(t *testing.T) {
+	s := &story{t: t}
+	s.add("case", "opened", agent.Opened{Symptom: "x"})
+	e := s.add("shell", "proposed", safeexec.Proposal{Class: safeexec.Risky, Display: "timeout 10 tcpdump -i lo", Argv: []string{"timeout", "10", "tcpdump", "-i", "lo"}, Timeout: time.Minute})
+	code := 124
+	s.add("shell", "decided", safeexec.Decided{AuditID: e.ID, Decision: "APPROVED", By: "U1"})
+	s.add("shell", "outcome", safeexec.Result{AuditID: e.ID, Status: "completed", ExitCode: &code, Duration: 10})
+	said := false
+	for _, m := range fold(s.entries).Messages() {
+		if m.Card != nil && (m.Card.State != "DONE" || !m.Card.Planned || m.Card.Timeout != 10*time.Second) {
+			t.Errorf("card %+v", m.Card)
+		}
+		said = said || m.Log != nil && m.Log.Body == "timeout 10 tcpdump -i lo: ended after 10s, as planned"
+	}
+	if !said {
+		t.Errorf("the log does not say it: %s", bytesOf(t, fold(s.entries).Messages()))
+	}
+}
+
 func TestLongOutputsAreCut(t *testing.T) {
 	got := firstLines(strings.Repeat(strings.Repeat("é", 5000)+"\n", 100), 6)
 	if n := len([]rune(got)); n > 1210 {

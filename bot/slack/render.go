@@ -106,13 +106,16 @@ func renderRoot(m show.Message) (string, []slackgo.Block) {
 	if len(r.Approvers) > 0 {
 		who = "Read-only probes run by themselves. Anything else asks here first. Reply in this thread to steer; write `stop` to end."
 	}
-	return "Investigating: " + escape(cut(symptom, 300)), []slackgo.Block{
-		slackgo.NewHeaderBlock(plainText("Investigating: "+symptom, 140)),
-		slackgo.NewRichTextBlock("symptom", slackgo.NewRichTextSection(word(symptom))),
-		contextLine(facts),
-		contextLine(who),
+	blocks := []slackgo.Block{slackgo.NewHeaderBlock(plainText("Investigating: "+symptom, headerMax))}
+	if len([]rune("Investigating: "+symptom)) > headerMax { // the header does not hold all of it
+		blocks = append(blocks, slackgo.NewRichTextBlock("symptom", slackgo.NewRichTextSection(word(symptom))))
 	}
+	return "Investigating: " + escape(cut(symptom, 300)), append(blocks, contextLine(facts), contextLine(who))
 }
+
+// headerMax is how much of a symptom the header of a case holds; a header may have
+// 150 characters.
+const headerMax = 140
 
 func verdictText(v string) string {
 	switch v {
@@ -234,7 +237,9 @@ func decidedLine(c *show.CardView) string {
 	if c.Reason != "" && c.State == bot.StateDenied {
 		parts = append(parts, "reason: "+isolate(escape(cut(oneLine(c.Reason), 300))))
 	}
-	if c.Exit != nil {
+	if c.Exit != nil && c.Planned {
+		parts = append(parts, fmt.Sprintf("ended after %.1f s, as planned (exit code %d)", c.Seconds, *c.Exit))
+	} else if c.Exit != nil {
 		parts = append(parts, fmt.Sprintf("exit code %d after %.1f s", *c.Exit, c.Seconds))
 	}
 	parts = append(parts, "entry `"+escape(c.AuditID)+"`")

@@ -258,6 +258,8 @@ func (v *view) outcome(r safeexec.Result) {
 		v.f.print("        ", strings.ReplaceAll(r.Error, "_", " ")+after(r.Detail))
 	case r.Signal != "":
 		v.f.print("        ", "ended by "+r.Signal)
+	case v.cmds[r.AuditID].AsPlanned(r):
+		v.f.print("        ", fmt.Sprintf("ended after %.1f s, as planned (%s)", r.Duration, r.AuditID))
 	case r.ExitCode != nil && (*r.ExitCode != 0 || asked):
 		v.f.print("        ", fmt.Sprintf("exit %d after %.1f s (%s)", *r.ExitCode, r.Duration, r.AuditID))
 	}

@@ -18,6 +18,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"strings"
 	"sync"
 
 	"ghostbot/safeexec/policy/azure"
@@ -161,13 +162,27 @@ func (p *Policy) judge(v Verdict) Verdict {
 		}
 	} else if problem := p.table.Check(v.Argv); problem != nil {
 		if problem.Rule == "unknown-program" && danger.Wraps(v.Argv[0]) {
-			return v.explain(3, "wrapper", v.Argv[0]+" starts another program; that needs a person")
+			return v.explain(3, "wrapper", p.inside(v.Argv))
 		}
 		return v.explain(1, problem.Rule, problem.Reason)
 	}
 	v.Class = Safe
 	v.Rule, v.Reason = "listed", "a read-only command on the list"
 	return v
+}
+
+// inside says why a program that starts another one needs a person: for what the
+// other one does, where that can be told.
+func (p *Policy) inside(argv []string) string {
+	inner, by := danger.Inner(argv)
+	if inner == nil || inner[0] == "az" {
+		return argv[0] + " starts another program; that needs a person"
+	}
+	problem := p.table.Check(inner)
+	if problem == nil {
+		return argv[0] + " starts another program; that needs a person"
+	}
+	return problem.Reason + "; started by " + strings.Join(by, " and ")
 }
 
 func (v Verdict) explain(tier int, rule, reason string) Verdict {

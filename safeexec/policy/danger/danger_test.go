@@ -205,6 +205,19 @@ func TestWraps(t *testing.T) {
 	}
 }
 
+func TestInner(t *testing.T) {
+	for text, want := range map[string]string{
+		"timeout 10 tcpdump -i lo": "tcpdump -i lo | timeout", "sudo -u root env A=b -i nice -n 3 ss -t": "ss -t | sudo env nice",
+		"timeout --signal=KILL -k 2 10 ping x": "ping x | timeout", "timeout -- 10 ping x": "ping x | timeout", "ss -t": " | ", "sudo": " | ", "timeout 10": " | ",
+		"sudo bash -c x": " | ", "env A=b": " | ", "xargs rm": " | ", "": " | ",
+	} {
+		inner, by := Inner(strings.Fields(text))
+		if got := strings.Join(inner, " ") + " | " + strings.Join(by, " "); got != want {
+			t.Errorf("%q: %q, want %q", text, got, want)
+		}
+	}
+}
+
 // FuzzWrapped: a catastrophe stays one inside every wrapper, and under any
 // harmless arguments in front of the wrapped command's place nothing panics.
 func FuzzWrapped(f *testing.F) {

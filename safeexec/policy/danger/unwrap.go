@@ -536,3 +536,43 @@ func index(argv []string, word string) int {
 	}
 	return -1
 }
+
+// plain are the wrappers that run the rest of their arguments as one program with
+// its arguments, here and nothing more.
+var plain = map[string]bool{"sudo": true, "doas": true, "env": true, "nice": true, "ionice": true, "nohup": true, "setsid": true, "stdbuf": true, "timeout": true, "time": true, "chrt": true, "taskset": true}
+
+// Inner is the program that the wrappers in front of it start, with its arguments,
+// and the wrappers; nil when there is none or where it begins is not certain.
+func Inner(argv []string) (inner, by []string) {
+	for len(argv) > 0 && plain[base(argv[0])] {
+		name := base(argv[0])
+		by = append(by, name)
+		argv = after(wrappers[name], argv[1:])
+	}
+	if len(argv) == 0 || len(by) == 0 || Wraps(argv[0]) {
+		return nil, nil
+	}
+	return argv, by
+}
+
+// after is what follows a wrapper's own arguments.
+func after(w wrapper, args []string) []string {
+	skip := w.skip
+	for i := 0; i < len(args); i++ {
+		switch a := args[i]; {
+		case a == "--":
+			return args[min(i+1+skip, len(args)):]
+		case strings.HasPrefix(a, "--") && index(w.long, a) >= 0:
+			i++
+		case strings.HasPrefix(a, "--"):
+		case len(a) > 1 && a[0] == '-':
+			i += takesNext(a, w.short)
+		case w.env && isAssignment(a):
+		case skip > 0:
+			skip--
+		default:
+			return args[i:]
+		}
+	}
+	return nil
+}
