@@ -103,24 +103,6 @@ func Build(in Input) (Report, error) {
 	return r, nil
 }
 
-// Verify returns the citations in a report that none of the entries answers to,
-// each once, in order. Of no entries, every citation is returned.
-func Verify(markdown string, entries []audit.Entry) []string {
-	sid := ""
-	exists := map[string]bool{}
-	for _, e := range entries {
-		sid = e.SessionID
-		exists[e.ID()] = true
-	}
-	var out []string
-	for _, id := range mentions(markdown, sid) {
-		if !exists[id] {
-			out = append(out, id)
-		}
-	}
-	return out
-}
-
 // short is a summary that does not say again what the title says.
 func short(summary, title string) string {
 	if rest := strings.TrimSpace(strings.TrimPrefix(summary, title+".")); rest != "" {

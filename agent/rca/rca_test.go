@@ -57,8 +57,8 @@ func checkReport(t *testing.T, j *journal, r Report) {
 			t.Errorf("cited %s does not exist", id)
 		}
 	}
-	if bad := Verify(r.Markdown, j.entries); len(bad) > 0 {
-		t.Errorf("verify finds %v", bad)
+	if c, err := Check(r.Markdown, j.input()); err != nil || !c.OK() || !c.Rebuilt || c.Cited != len(r.Cited) {
+		t.Errorf("check finds %+v, %v", c, err)
 	}
 	section := ""
 	for _, line := range strings.Split(r.Markdown, "\n") {
@@ -369,22 +369,6 @@ func TestJournalsThatDoNotVerify(t *testing.T) {
 	in.Verified = audit.Report{}
 	if r, err = Build(in); err != nil || !strings.Contains(r.Markdown, "were not verified") || r.Confidence != "high" {
 		t.Errorf("%v, confidence %s", err, r.Confidence)
-	}
-}
-
-func TestVerify(t *testing.T) {
-	j := checkout(t)
-	text := "a [" + sid + "_001], b " + sid + "_099 and " + sid + "_099, c (ghost_20250101_000000_001), " + sid + "_7, x" + sid + "_098, " + sid + "-2_001"
-	want := []string{sid + "_099", "ghost_20250101_000000_001", sid + "-2_001"}
-	if diff := cmp.Diff(want, Verify(text, j.entries)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if got := Verify("see "+sid+"_001", nil); len(got) != 1 {
-		t.Errorf("without entries: %v", got)
-	}
-	named := []audit.Entry{{SessionID: "demo", N: 1}}
-	if diff := cmp.Diff([]string{"demo_002"}, Verify("demo_001 demo_002", named)); diff != "" {
-		t.Errorf("a case with another name (-want +got):\n%s", diff)
 	}
 }
 

@@ -211,6 +211,7 @@ func (d *data) captures(b *strings.Builder) {
 				d.codeCell(t.ReportPath), d.codeCell(t.PcapPath), cite(d.tasks[t.TaskID]))
 		}
 	}
+	d.listArtefacts(b)
 	if probe, rule, ok := d.localAgainstCloud(); ok {
 		fmt.Fprintf(b, "- Advisory: a local probe failed while an Azure rule allows the traffic. A capture may show whether the path is blocked.%s\n", cite(probe, rule))
 	}

@@ -1,13 +1,8 @@
 package main
 
 import (
-	"archive/tar"
 	"bufio"
-	"compress/gzip"
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -16,13 +11,12 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"syscall"
-	"time"
 
 	"ghostbot/agent"
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
+	"ghostbot/cmd/ghostbot/evidence"
 )
 
 // auditFlags are the flags of the audit verbs.
@@ -98,43 +92,24 @@ func (f auditFlags) check(verb, sid string) error {
 }
 
 func auditVerify(c *cli, sid string, f auditFlags, keys []audit.Key) error {
-	r := audit.Verify(c.audits(), sid, audit.VerifyOptions{Head: f.head, Keys: keys})
-	why := r.Why
-	if r.OK && f.rcaFile != "" {
-		missing, err := missingCitations(c.audits(), sid, f.rcaFile)
-		if err != nil {
-			return err
-		}
-		if len(missing) > 0 {
-			r.OK, why = false, "the report cites entries that do not exist: "+strings.Join(missing, " ")
-		}
+	r, err := evidence.Verify(c.audits(), sid, f.rcaFile, audit.VerifyOptions{Head: f.head, Keys: keys})
+	switch {
+	case errors.Is(err, evidence.ErrNoReport):
+		return usageError("--rca: %v", err)
+	case err != nil:
+		return err
 	}
-	r.Why = why
 	if f.json {
 		if err := encode(c.out, r); err != nil {
 			return err
 		}
-	} else if r.OK {
-		fmt.Fprintf(c.out, "ok  %s: %d entries, head %s\n", sid, r.Records, r.Head)
 	} else {
-		fmt.Fprintf(c.out, "BAD %s: %s\n", sid, oneLine(why))
+		r.Print(c.out, oneLine)
 	}
 	if !r.OK {
 		return &exitError{code: exitNegative, err: errors.New("")}
 	}
 	return nil
-}
-
-func missingCitations(dir, sid, path string) ([]string, error) {
-	md, err := os.ReadFile(path)
-	if err != nil {
-		return nil, usageError("--rca: %v", err)
-	}
-	entries, err := audit.Read(dir, sid)
-	if err != nil {
-		return nil, err
-	}
-	return rca.Verify(string(md), entries), nil
 }
 
 func entriesOf(c *cli, sid string) ([]audit.Entry, error) {
@@ -202,21 +177,6 @@ func partsOf(sid string, r rca.Report) reportParts {
 
 func list[T any](in []T) []T { return append([]T{}, in...) }
 
-// manifestFile is one file of an export bundle.
-type manifestFile struct {
-	Name   string `json:"name"`
-	Size   int64  `json:"size"`
-	SHA256 string `json:"sha256"`
-}
-
-// manifest describes an export bundle; it is the bundle's first member.
-type manifest struct {
-	SessionID string         `json:"session_id"`
-	Made      time.Time      `json:"made"`
-	Verified  audit.Report   `json:"verified"`
-	Files     []manifestFile `json:"files"`
-}
-
 // auditExport writes a gzipped tar of the journals and the report, with a
 // manifest of their hashes.
 func auditExport(c *cli, sid string, f auditFlags, keys []audit.Key) error {
@@ -226,21 +186,7 @@ func auditExport(c *cli, sid string, f auditFlags, keys []audit.Key) error {
 	if f.output == "" {
 		f.output = sid + ".tar.gz"
 	}
-	m := manifest{SessionID: sid, Made: time.Now().UTC(), Verified: audit.Verify(c.audits(), sid, audit.VerifyOptions{Keys: keys})}
-	bodies := map[string][]byte{}
-	for _, name := range []string{audit.FileName(sid, audit.Case), audit.FileName(sid, audit.Shell), audit.FileName(sid, audit.Tasks), filepath.Base(reportPath("", sid))} {
-		b, err := os.ReadFile(filepath.Join(c.audits(), name))
-		if errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		if err != nil {
-			return err
-		}
-		sum := sha256.Sum256(b)
-		bodies[name] = b
-		m.Files = append(m.Files, manifestFile{Name: name, Size: int64(len(b)), SHA256: hex.EncodeToString(sum[:])})
-	}
-	data, err := bundle(m, bodies)
+	m, data, err := evidence.Bundle(c.audits(), sid, filepath.Base(reportPath("", sid)), audit.VerifyOptions{Keys: keys})
 	if err != nil {
 		return err
 	}
@@ -255,36 +201,4 @@ func auditExport(c *cli, sid string, f auditFlags, keys []audit.Key) error {
 	}
 	fmt.Fprintf(c.out, "%s: %d files, head %s\n", f.output, len(m.Files), m.Verified.Head)
 	return nil
-}
-
-func bundle(m manifest, bodies map[string][]byte) ([]byte, error) {
-	var buf strings.Builder
-	gz := gzip.NewWriter(&buf)
-	tw := tar.NewWriter(gz)
-	head, err := json.MarshalIndent(m, "", "  ")
-	if err != nil {
-		return nil, err
-	}
-	add := func(name string, b []byte) error {
-		if err := tw.WriteHeader(&tar.Header{Name: m.SessionID + "/" + name, Mode: 0o600, Size: int64(len(b)), ModTime: m.Made}); err != nil {
-			return err
-		}
-		_, err := tw.Write(b)
-		return err
-	}
-	if err := add("manifest.json", append(head, '\n')); err != nil {
-		return nil, err
-	}
-	for _, f := range m.Files {
-		if err := add(f.Name, bodies[f.Name]); err != nil {
-			return nil, err
-		}
-	}
-	if err := tw.Close(); err != nil {
-		return nil, err
-	}
-	if err := gz.Close(); err != nil {
-		return nil, err
-	}
-	return []byte(buf.String()), nil
 }

@@ -13,6 +13,7 @@ import (
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
 	"ghostbot/bot/show"
+	"ghostbot/cmd/ghostbot/evidence"
 )
 
 func reportPath(auditDir, sid string) string {
@@ -38,12 +39,11 @@ func (p *program) report(_ context.Context, sid string) (show.Report, error) {
 }
 
 func buildReport(auditDir, sid string, keys []audit.Key) (rca.Report, error) {
-	v := audit.Verify(auditDir, sid, audit.VerifyOptions{Keys: keys})
-	entries, err := audit.Read(auditDir, sid)
+	in, err := evidence.Load(auditDir, sid, audit.VerifyOptions{Keys: keys})
 	if err != nil {
-		return rca.Report{}, fmt.Errorf("read journals: %w", err)
+		return rca.Report{}, err
 	}
-	return rca.Build(rca.Input{SessionID: sid, Entries: entries, Verified: v})
+	return rca.Build(in)
 }
 
 // writeFile replaces path as a whole: a reader sees the old text or the new one.

@@ -44,6 +44,7 @@ func TestScripts(t *testing.T) {
 			"mkcase":   mkcase,
 			"mkstore":  mkstore,
 			"flip":     flip,
+			"edit":     edit,
 			"repeat":   repeat,
 			"token":    token,
 			"jsonkeys": jsonkeys,
@@ -218,6 +219,16 @@ func writeStore(dir string) error {
 		put(store.Deployment, "case/"+sid, info)
 	}
 	return err
+}
+
+// edit FILE NEW OLD TEXT: copies FILE to NEW with every OLD replaced by TEXT.
+func edit(ts *testscript.TestScript, _ bool, args []string) {
+	b, err := os.ReadFile(ts.MkAbs(args[0]))
+	must(ts, err)
+	if !bytes.Contains(b, []byte(args[2])) {
+		ts.Fatalf("%s does not contain %q", args[0], args[2])
+	}
+	must(ts, os.WriteFile(ts.MkAbs(args[1]), bytes.ReplaceAll(b, []byte(args[2]), []byte(args[3])), 0o600))
 }
 
 // flip FILE TEXT: changes one bit of the first byte of TEXT in FILE.
