@@ -7,13 +7,17 @@ SIM     := internal/sim/slack/conformance
 GOFLAGS += -trimpath
 export GOFLAGS
 
-.PHONY: record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
+# where tests that skip for want of the real az say so; a new name each time, so that none is cached
+SKIPS := $(shell mktemp -u)
+
+.PHONY: azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
 	@echo "make test    everything that must hold: format, vet, staticcheck, tests with the race detector, end to end"
 	@echo "make build   bin/ghostbot and bin/ghostlab"
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
+	@echo "make azure   the real az against the local Azure, the long form"
 	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
 	@echo "             make bench-pcap captures; docs/benchmarks.md keeps the results"
 	@echo "make record  one case with a real model (GEMINI_API_KEY), kept without the key as test data"
@@ -27,6 +31,10 @@ deps-test:
 	@[ ! -f $(SIM)/package-lock.json ] || [ -e $(SIM)/node_modules/.package-lock.json -a $(SIM)/node_modules/.package-lock.json -nt $(SIM)/package-lock.json ] || \
 		{ echo "== npm ci (official Slack clients and a browser driver, for the tests)"; cd $(SIM) && npm ci --no-audit --no-fund --ignore-scripts --silent && touch node_modules/.package-lock.json; }
 
+	@# the real az and its storage: where they cannot be had the tests that need them skip, and are counted
+	@scripts/azure-cli >/dev/null || true
+	@scripts/azurite >/dev/null || true
+
 deps-bench:
 	@scripts/deps bench
 
@@ -38,6 +46,7 @@ demo: deps-run build
 	@$(BIN)/ghostlab demo
 
 test: deps-test build check unit faults
+	@scripts/skipped $(SKIPS)
 	@echo "== all checks passed"
 
 check:
@@ -51,8 +60,9 @@ check:
 
 unit:
 	@echo "== tests with the race detector"
+	@rm -f $(SKIPS)
 	@# one package at a time: tests against real services have real time-outs
-	@$(GO) test -race -p 1 -timeout 25m ./...
+	@GHOST_SKIPS=$(SKIPS) $(GO) test -race -p 1 -timeout 25m ./...
 
 faults:
 	@echo "== tests with injected faults"
@@ -61,6 +71,11 @@ faults:
 e2e:
 	@echo "== end to end, with a sample of the kill points"
 	@$(GO) test -timeout 25m -count 1 -v ./internal/e2e/...
+
+azure:
+	@echo "== the real az against the local Azure: every recorded call, and captures from end to end"
+	@scripts/azure-cli >/dev/null && scripts/azurite >/dev/null
+	@GHOST_AZURE=all $(GO) test -timeout 30m -count 1 -v ./internal/sim/azure/...
 
 chaos:
 	@echo "== kill at every write of a case"

@@ -12,12 +12,14 @@ import (
 // profile and its certificates are and how it gets out.
 var azPassed = []string{"REQUESTS_CA_BUNDLE", "SSL_CERT_FILE", "HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY"}
 
-// azFixed keeps az quiet, from loading code, from sending telemetry, and from
-// fetching an account key when a login would do.
+// azFixed keeps az quiet, from loading code, from sending telemetry, from sending a
+// command line that it does not understand to a service that recommends another one,
+// and from fetching an account key when a login would do.
 var azFixed = []string{
 	"AZURE_CORE_COLLECT_TELEMETRY=0",
 	"AZURE_CORE_NO_COLOR=1",
 	"AZURE_CORE_DISABLE_PROGRESS_BAR=1",
+	"AZURE_CORE_ERROR_RECOMMENDATION=off",
 	"AZURE_CORE_ONLY_SHOW_ERRORS=1",
 	"AZURE_EXTENSION_USE_DYNAMIC_INSTALL=no",
 	"AZURE_STORAGE_AUTH_MODE=login",

@@ -176,7 +176,7 @@ set -- $(cat /proc/$$/stat); echo "group is own: $([ $5 = $$ ] && echo yes) sess
 		t.Errorf("frob (-want +got):\n%s", diff)
 	}
 	want = []string{
-		"AZURE_CONFIG_DIR=/azure", "AZURE_CORE_COLLECT_TELEMETRY=0", "AZURE_CORE_DISABLE_PROGRESS_BAR=1", "AZURE_CORE_NO_COLOR=1",
+		"AZURE_CONFIG_DIR=/azure", "AZURE_CORE_COLLECT_TELEMETRY=0", "AZURE_CORE_DISABLE_PROGRESS_BAR=1", "AZURE_CORE_ERROR_RECOMMENDATION=off", "AZURE_CORE_NO_COLOR=1",
 		"AZURE_CORE_ONLY_SHOW_ERRORS=1", "AZURE_EXTENSION_USE_DYNAMIC_INSTALL=no", "AZURE_STORAGE_AUTH_MODE=login",
 		"HOME=/dev/null", "HTTPS_PROXY=http://192.0.2.1:3128", "KUBECONFIG=/k/az", "LANG=C.UTF-8", path, "TERM=dumb", "TZ=Europe/Zurich",
 	}

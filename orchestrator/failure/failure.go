@@ -135,7 +135,7 @@ const maxText = 300
 func First(stderr string) string {
 	for line := range strings.Lines(stderr) {
 		line = strings.TrimSpace(line)
-		if line == "" || strings.HasPrefix(line, "WARNING:") {
+		if line == "" || line == "ERROR:" || strings.HasPrefix(line, "WARNING:") { // storage's texts begin on the line after
 			continue
 		}
 		line = strings.TrimPrefix(line, "ERROR: ")

@@ -201,10 +201,7 @@ func (s *Server) Empty() error {
 }
 
 // Env is what az needs in its environment, with a directory for its configuration,
-// in which the service principal is signed in. warm is another configuration that
-// was used before, whose index of commands is taken, without which the first call is
-// slow and noisy, and its note that no newer version has to be looked for; "" does
-// without.
+// in which the service principal is signed in. warm is as for Surroundings.
 func (s *Server) Env(dir, warm string) ([]string, error) {
 	seed := s.Cloud.Seed()
 	var subscriptions []map[string]any
@@ -212,44 +209,40 @@ func (s *Server) Env(dir, warm string) ([]string, error) {
 		subscriptions = append(subscriptions, map[string]any{"id": sub.ID, "name": sub.Name, "state": "Enabled", "isDefault": i == 0, "tenantId": seed.Tenant, "homeTenantId": seed.Tenant,
 			"environmentName": "AzureCloud", "managedByTenants": []any{}, "user": map[string]any{"name": seed.Client, "type": "servicePrincipal"}})
 	}
-	files := map[string]any{
+	env, err := s.Surroundings(dir, warm)
+	for name, content := range map[string]any{
 		"azureProfile.json":              map[string]any{"installationId": "00000000-0000-4000-8000-000000000000", "subscriptions": subscriptions},
 		"service_principal_entries.json": []any{map[string]any{"tenant": seed.Tenant, "client_id": seed.Client, "client_secret": s.SignIn.Secret}},
+	} {
+		b, _ := json.Marshal(content) // strings and booleans only: cannot be refused
+		err = errors.Join(err, os.WriteFile(filepath.Join(dir, name), b, 0o600))
 	}
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("signing in: %w", err)
 	}
-	for name, content := range files {
-		b, err := json.Marshal(content)
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("signing in: %w", err)
-		}
-	}
-	for _, name := range []string{"commandIndex.json", "versionCheck.json"} {
-		if warm == "" {
-			break
-		}
-		b, err := os.ReadFile(filepath.Join(warm, name))
-		if err == nil {
-			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
-		}
-		if err != nil {
-			return nil, fmt.Errorf("signing in: %w", err)
-		}
-	}
-	return s.Surroundings(dir)
+	return env, nil
 }
 
-// Surroundings is Env without a sign-in: the configuration is left as it is.
-func (s *Server) Surroundings(dir string) ([]string, error) {
+// Surroundings is Env without a sign-in. warm is another configuration that was
+// used before, whose index of commands is taken, without which the first call is
+// slow and noisy, and its note that no newer version has to be looked for; "" does
+// without.
+func (s *Server) Surroundings(dir, warm string) ([]string, error) {
 	bundle := filepath.Join(dir, "authority.pem")
-	if err := os.MkdirAll(dir, 0o700); err != nil {
-		return nil, fmt.Errorf("preparing a configuration: %w", err)
+	err := os.MkdirAll(dir, 0o700)
+	if err == nil {
+		err = os.WriteFile(bundle, s.ca.PEM(), 0o600)
 	}
-	if err := os.WriteFile(bundle, s.ca.PEM(), 0o600); err != nil {
+	for _, name := range []string{"commandIndex.json", "versionCheck.json"} {
+		if warm == "" || err != nil {
+			break
+		}
+		var b []byte
+		if b, err = os.ReadFile(filepath.Join(warm, name)); err == nil {
+			err = os.WriteFile(filepath.Join(dir, name), b, 0o600)
+		}
+	}
+	if err != nil {
 		return nil, fmt.Errorf("preparing a configuration: %w", err)
 	}
 	return []string{"AZURE_CONFIG_DIR=" + dir, "HTTPS_PROXY=" + s.URL, "REQUESTS_CA_BUNDLE=" + bundle}, nil

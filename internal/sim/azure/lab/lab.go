@@ -228,7 +228,7 @@ type Call struct {
 }
 
 // quiet is what the product gives to every az, too.
-var quiet = []string{"AZURE_CORE_COLLECT_TELEMETRY=0", "AZURE_CORE_NO_COLOR=1", "AZURE_CORE_DISABLE_PROGRESS_BAR=1", "AZURE_CORE_ONLY_SHOW_ERRORS=1",
+var quiet = []string{"AZURE_CORE_COLLECT_TELEMETRY=0", "AZURE_CORE_NO_COLOR=1", "AZURE_CORE_DISABLE_PROGRESS_BAR=1", "AZURE_CORE_ONLY_SHOW_ERRORS=1", "AZURE_CORE_ERROR_RECOMMENDATION=off",
 	"AZURE_EXTENSION_USE_DYNAMIC_INSTALL=no", "AZURE_STORAGE_AUTH_MODE=login"}
 
 // Run runs az with an environment as Server.Env makes it, in a directory, and
