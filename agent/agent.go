@@ -36,7 +36,7 @@
 // # Limits
 //
 // Whatever a brain answers, a case ends: [DefaultMaxTurns] turns unless people
-// extend it, [MaxMoves] moves a turn, [hypothesis.MaxHypotheses] hypotheses, [hypothesis.MaxDenials]
+// extend it, [MaxMoves] moves a turn, [hypothesis.MaxHypotheses] hypotheses of which [MaxActive] are active, [hypothesis.MaxDenials]
 // denials a hypothesis, [MaxSame] identical calls, [MaxEmpty] empty turns in a
 // row, and a second refused [Complete] in a row is accepted with what is open
 // marked UNVERIFIABLE.
@@ -99,6 +99,9 @@ type (
 	// Conflict is two results that cannot both describe the network.
 	Conflict = hypothesis.Conflict
 )
+
+// MaxActive is how many hypotheses may be active at once.
+const MaxActive = hypothesis.MaxActive
 
 // States of the design. DENIED_ONCE and DENIED_TWICE are active states that
 // show how many commands for the hypothesis were denied.

@@ -52,7 +52,7 @@ func (s *Fold) Source(ids []string) string {
 // tells the brain about all of them.
 func (a *Agent) manage(ctx context.Context, p place, m ManageHypotheses) error {
 	out := Change{Status: "ok", Added: []string{}, Updated: []string{}, Removed: []string{}}
-	for _, c := range hypothesis.Changes(p.turn, p.index, m.Add, m.Update, m.Remove) {
+	for _, c := range a.s.board.Sequence(hypothesis.Changes(p.turn, p.index, m.Add, m.Update, m.Remove)) {
 		if !a.s.board.Done(p.turn, p.index, c.Part) {
 			if bad := a.s.board.Check(c, a.s); bad != nil {
 				out.Errors = append(out.Errors, *bad)

@@ -205,11 +205,33 @@ func TestChangesThatAreRefused(t *testing.T) {
 func TestTooManyHypotheses(t *testing.T) {
 	var m ManageHypotheses
 	for i := range hypothesis.MaxHypotheses + 3 {
-		m.Add = append(m.Add, Hypothesis{ID: fmt.Sprintf("H%d", i), Description: "d"})
+		id := fmt.Sprintf("H%d", i)
+		m.Add, m.Remove = append(m.Add, Hypothesis{ID: id, Description: "d"}), append(m.Remove, id)
 	}
-	_, f := simple(t, Turn{Moves: []Move{m}}, Turn{Moves: []Move{Complete{}}}, Turn{Moves: []Move{Complete{}}}).investigate()
+	_, f := simple(t, Turn{Moves: []Move{m}}, Turn{Moves: []Move{Complete{}}}).investigate()
 	if got := len(f.Case().Hypotheses); got != hypothesis.MaxHypotheses {
 		t.Errorf("%d hypotheses", got)
+	}
+}
+
+// TestThreeActive: whoever the brain is, a fourth hypothesis waits until one of
+// three is decided, and the brain is told so.
+func TestThreeActive(t *testing.T) {
+	four := ManageHypotheses{}
+	for _, id := range []string{"H1", "H2", "H3", "H4"} {
+		four.Add = append(four.Add, Hypothesis{ID: id, Description: "d"})
+	}
+	w := simple(t, Turn{Moves: []Move{four}}, Turn{Moves: []Move{ManageHypotheses{Add: four.Add[3:], Update: []HypothesisUpdate{{ID: "H2", State: Unverifiable}}}}},
+		Turn{Moves: []Move{Complete{Unverifiable: []string{"H1", "H3", "H4"}}}})
+	_, f := w.investigate()
+	var first Change
+	o := f.View(testStart).Observations
+	if json.Unmarshal(o[0].Data, &first) != nil || len(first.Errors) != 1 || first.Errors[0].Error != "too_many_active" || first.Errors[0].ID != "H4" || len(first.Active) != 3 {
+		t.Errorf("the brain is told %s", o[0].Data)
+	}
+	var second Change
+	if json.Unmarshal(o[1].Data, &second) != nil || len(second.Errors) != 0 || !slices.Equal(second.Active, []string{"H1", "H3", "H4"}) {
+		t.Errorf("with one decided: %s", o[1].Data)
 	}
 }
 

@@ -20,6 +20,7 @@
 package hypothesis
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
@@ -33,6 +34,9 @@ const (
 	// time; a brain that invents new ones instead of deciding the old ones runs
 	// into this.
 	MaxHypotheses = 32
+	// MaxActive is how many may be active at once: whoever is after more tests none
+	// of them.
+	MaxActive = 3
 	// MaxDenials is the denial that makes a hypothesis UNVERIFIABLE.
 	MaxDenials = 3
 )
@@ -156,7 +160,7 @@ type Evidence interface {
 // Refusal says why one change is not stored.
 type Refusal struct {
 	ID    string `json:"id,omitempty"`
-	Error string `json:"error"` // missing_id, invalid_id, missing_description, too_many_hypotheses, unknown_hypothesis, invalid_state, no_evidence, unknown_evidence, denial_threshold_reached
+	Error string `json:"error"` // missing_id, invalid_id, missing_description, too_many_hypotheses, too_many_active, unknown_hypothesis, invalid_state, no_evidence, unknown_evidence, denial_threshold_reached
 	About string `json:"detail,omitempty"`
 }
 
@@ -240,10 +244,46 @@ func (b *Board) Check(c Change, ev Evidence) *Refusal {
 		return nil
 	case h != nil && h.DenialCount >= MaxDenials && (c.Op == "add" || c.State == Active || c.State == Contradicted):
 		return bad("denial_threshold_reached", "people denied its commands; it stays UNVERIFIABLE unless evidence decides it")
+	case len(b.active) >= MaxActive && b.wakes(c):
+		return bad("too_many_active", fmt.Sprintf("at most %d are active at once; decide or remove one of %s first", MaxActive, strings.Join(b.active, ", ")))
 	case c.Op == "add":
 		return nil
 	}
 	return checkUpdate(c, ev, bad)
+}
+
+// wakes reports whether a change makes a hypothesis active that is not.
+func (b *Board) wakes(c Change) bool {
+	return !slices.Contains(b.active, c.ID) && (c.Op == "add" || c.Op == "update" && (c.State == Active || c.State == Contradicted))
+}
+
+// Sequence is the order in which the changes of one move are applied: first what
+// ends hypotheses, which makes room, then each new one with what the move says of
+// it. Whatever a move adds is in its place before it is updated.
+func (b *Board) Sequence(cs []Change) []Change {
+	out := make([]Change, 0, len(cs))
+	used := make([]bool, len(cs))
+	take := func(i int) { out, used[i] = append(out, cs[i]), true }
+	adds := func(id string) bool {
+		return slices.ContainsFunc(cs, func(c Change) bool { return c.Op == "add" && c.ID == id })
+	}
+	for i, c := range cs {
+		if ends := c.Op == "remove" || c.Op == "update" && c.State != Active && c.State != Contradicted; ends && !adds(c.ID) {
+			take(i)
+		}
+	}
+	for i, c := range cs {
+		if used[i] {
+			continue
+		}
+		take(i)
+		for j := i + 1; j < len(cs) && c.Op == "add"; j++ {
+			if !used[j] && cs[j].ID == c.ID {
+				take(j)
+			}
+		}
+	}
+	return out
 }
 
 func checkUpdate(c Change, ev Evidence, bad func(code, about string) *Refusal) *Refusal {

@@ -3,6 +3,7 @@ package hypothesis
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -184,6 +185,17 @@ func TestCheck(t *testing.T) {
 			t.Errorf("%s %q %s %v: %q, want %q", tc.c.Op, tc.c.ID, tc.c.State, tc.c.Evidence, got, tc.want)
 		}
 	}
+	busy := board(t, add("H1"), add("H2"), add("H3"), set("H3", Refuted, "ran"), add("H4"), add("H5"), Change{Op: "remove", ID: "H5"})
+	for _, c := range []Change{add("H6"), add("H3"), add("H5"), set("H3", Active), set("H3", Contradicted, "ran", "ran2")} {
+		if r := busy.Check(c, known); r == nil || r.Error != "too_many_active" || !strings.Contains(r.About, "H1, H2, H4") {
+			t.Errorf("%+v beside three active ones: %+v", c, r)
+		}
+	}
+	for _, c := range []Change{add("H1"), set("H1", Active), set("H1", Contradicted, "ran", "ran2"), set("H3", Confirmed, "ran"), {Op: "remove", ID: "H1"}} {
+		if r := busy.Check(c, known); r != nil {
+			t.Errorf("%+v: %+v", c, r)
+		}
+	}
 	full := &Board{}
 	for i := range MaxHypotheses {
 		c := add(fmt.Sprint("H", i))
@@ -204,6 +216,35 @@ func TestChanges(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSequence: a move that decides and adds makes room before it fills it.
+func TestSequence(t *testing.T) {
+	b := board(t, add("H1"), add("H2"), add("H3"))
+	cs := Changes(7, 0, []Hypothesis{{ID: "H4", Description: "d"}, {ID: "H5", Description: "d"}, {ID: "H1", Description: "d"}, {ID: "H6", Description: "d"}},
+		[]Update{{ID: "H2", State: Refuted, Evidence: []string{"ran"}}, {ID: "H4", State: Confirmed, Evidence: []string{"ran"}}, {ID: "H1", State: Unverifiable}}, []string{"H9"})
+	got := ""
+	for _, c := range b.Sequence(cs) {
+		r := b.Check(c, known)
+		if r == nil && !b.Apply(c, start, known) {
+			t.Fatalf("%+v was checked and is refused", c)
+		}
+		got += fmt.Sprintf("%d %s %s", c.Part, c.Op, c.ID)
+		if r != nil {
+			got += " " + r.Error
+		}
+		got += "; "
+	}
+	want := "4 update H2; 7 remove H9 unknown_hypothesis; 0 add H4; 5 update H4; 1 add H5; 2 add H1; 6 update H1; 3 add H6; "
+	if got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got, want := show(b), "H1 UNVERIFIABLE 0/0; H2 REFUTED 0/0; H3* ACTIVE 0/0; H4 CONFIRMED 0/0; H5* ACTIVE 0/0; H6* ACTIVE 0/0; "; got != want {
+		t.Errorf("got %s\nwant %s", got, want)
+	}
+	if len(b.Sequence(nil)) != 0 {
+		t.Error("nothing has a sequence")
 	}
 }
 
@@ -306,7 +347,7 @@ func FuzzBoard(f *testing.F) {
 		b := &Board{}
 		states := []State{Active, Confirmed, Refuted, Contradicted, Unverifiable, "MAYBE", ""}
 		for i, op := range ops {
-			id := fmt.Sprint("H", op%3)
+			id := fmt.Sprint("H", op%7)
 			c := Change{Turn: i, ID: id, Description: "d", Evidence: []string{"ran", "ran2"}[:op%2+1]}
 			switch op / 32 {
 			case 0:
@@ -322,6 +363,9 @@ func FuzzBoard(f *testing.F) {
 			}
 			if c.Op != "" && b.Check(c, known) == nil && !b.Apply(c, start, known) {
 				t.Fatalf("%+v was checked and is refused", c)
+			}
+			if len(b.Lists().Active) > MaxActive {
+				t.Fatalf("%v are active after %+v", b.Lists().Active, c)
 			}
 			invariants(t, b)
 		}

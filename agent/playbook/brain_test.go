@@ -264,7 +264,8 @@ func TestEvidenceOfTheEnd(t *testing.T) {
 		t.Fatal(in)
 	}
 	for _, h := range in.view.Case.Hypotheses {
-		if h.ID == "H1-path" && (h.Why != end.Causes[0].Statement || !slices.Equal(h.Evidence, end.Causes[0].Evidence)) {
+		missing := slices.DeleteFunc(slices.Clone(end.Causes[0].Evidence), func(id string) bool { return slices.Contains(h.Evidence, id) })
+		if h.ID == "H1-path" && (h.Why != end.Causes[0].Statement || len(missing) > 0) {
 			t.Errorf("%s rests on %v: %s\nthe cause on %v: %s", h.ID, h.Evidence, h.Why, end.Causes[0].Evidence, end.Causes[0].Statement)
 		}
 	}

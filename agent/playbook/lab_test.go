@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/agent/hypothesis"
 	"ghostbot/agent/playbook"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
@@ -34,6 +35,7 @@ type investigation struct {
 	t      *testing.T
 	brain  *playbook.Brain
 	view   agent.View
+	board  hypothesis.Board
 	end    *agent.Complete
 	turns  []agent.Turn
 	decide func(agent.RunShell) (deny bool, reason string) // RISKY commands
@@ -177,32 +179,35 @@ func (in *investigation) shell(m agent.RunShell) safeexec.Result {
 }
 
 func (in *investigation) manage(m agent.ManageHypotheses) {
-	hs := in.view.Case.Hypotheses
 	for _, a := range m.Add {
-		for _, h := range hs {
+		for _, h := range in.view.Case.Hypotheses {
 			if h.ID == a.ID {
 				in.t.Errorf("hypothesis %s added twice", a.ID)
 			}
 		}
-		hs = append(hs, a)
 	}
-	for _, u := range m.Update {
-		found := false
-		for i := range hs {
-			if hs[i].ID == u.ID {
-				hs[i].State, hs[i].Evidence, hs[i].Why = u.State, u.Evidence, u.Why
-				found = true
-			}
-		}
-		if !found {
-			in.t.Errorf("update of unknown hypothesis %s", u.ID)
-		}
-		if u.State != agent.Unverifiable && len(u.Evidence) == 0 {
-			in.t.Errorf("%s became %s without evidence (%s)", u.ID, u.State, u.Why)
+	for _, c := range in.board.Sequence(hypothesis.Changes(in.view.Case.TurnCount, 0, m.Add, m.Update, m.Remove)) {
+		if r := in.board.Check(c, in); r != nil {
+			in.t.Errorf("%s of %s is refused: %s (%s)", c.Op, c.ID, r.Error, r.About)
+		} else if !in.board.Apply(c, in.view.Now, in) {
+			in.t.Errorf("%s of %s makes no sense", c.Op, c.ID)
 		}
 	}
-	in.view.Case.Hypotheses = hs
+	in.view.Case.Hypotheses = in.board.Lists().Hypotheses
 }
+
+// Outcome implements [hypothesis.Evidence].
+func (in *investigation) Outcome(id string) (shows, exists bool) {
+	for _, o := range in.view.Observations {
+		if o.AuditID == id {
+			return o.Shell == nil || o.Shell.Status == "completed" || o.Shell.Error == "output_limit", true
+		}
+	}
+	return false, false
+}
+
+// Source implements [hypothesis.Evidence].
+func (in *investigation) Source([]string) string { return "local probe" }
 
 // finish runs to the end and checks what holds for every case.
 func (in *investigation) finish() agent.Complete {

@@ -32,18 +32,29 @@ func (b *board) next(o Options) agent.Turn {
 		return b.noTarget(here)
 	}
 	hyps := b.hypotheses()
-	runs := b.runs(hyps, o)
+	m := b.manage(hyps, false)
+	runs := b.runs(b.stated(hyps, m), o)
 	if len(runs) == 0 {
 		return b.conclude(hyps)
 	}
 	var moves []agent.Move
-	if m := b.manage(hyps, false); m != nil {
+	if m != nil {
 		moves = append(moves, *m)
 	}
 	for _, r := range runs {
 		moves = append(moves, r)
 	}
 	return agent.Turn{Text: b.words(runs), Moves: moves}
+}
+
+// stated are the hypotheses that the case has once m is applied: a command is for
+// one of those.
+func (b *board) stated(hyps []hypothesis, m *agent.ManageHypotheses) []hypothesis {
+	known := b.known()
+	return slices.DeleteFunc(slices.Clone(hyps), func(h hypothesis) bool {
+		_, is := known[h.id]
+		return !is && (m == nil || !slices.ContainsFunc(m.Add, func(a agent.Hypothesis) bool { return a.ID == h.id }))
+	})
 }
 
 // known are the hypotheses that the case has.
@@ -56,27 +67,28 @@ func (b *board) known() map[string]agent.Hypothesis {
 }
 
 // manage brings the case's hypotheses to where the facts are. At the end every
-// open one is closed: what the facts did not decide cannot be verified.
+// open one is closed: what the facts did not decide cannot be verified. Before,
+// at most [agent.MaxActive] are open: those of the places that are looked at
+// now come first, and the others when there is room.
 func (b *board) manage(hyps []hypothesis, end bool) *agent.ManageHypotheses {
 	var m agent.ManageHypotheses
 	known := b.known()
+	open := 0
 	for _, h := range hyps {
 		have, is := known[h.id]
 		if !is {
-			m.Add = append(m.Add, agent.Hypothesis{ID: h.id, Description: h.says + ".", State: agent.Active})
+			continue
 		}
 		u := b.update(h, end)
-		if end && is && u.State == agent.Confirmed && have.State == u.State && have.Why != u.Why {
-			m.Update = append(m.Update, u) // later commands said it better than the one that confirmed it
-			continue
-		}
-		if end && is && have.State == agent.Confirmed && h.state != agent.Confirmed && u.State == agent.Unverifiable {
-			u.Why = "what was seen later does not bear it out"
+		if b.tells(u, have, h.state, end) {
+			if have.State == agent.Confirmed && u.State == agent.Unverifiable {
+				u.Why = "what was seen later does not bear it out"
+			}
 			m.Update = append(m.Update, u)
-			continue
+			have.State = u.State
 		}
-		if u.State != agent.Active && (!is || have.State != u.State) && !(is && u.State == agent.Unverifiable && !have.Open()) {
-			m.Update = append(m.Update, u)
+		if have.Open() {
+			open++
 		}
 	}
 	for _, h := range b.view.Case.Hypotheses {
@@ -84,11 +96,83 @@ func (b *board) manage(hyps []hypothesis, end bool) *agent.ManageHypotheses {
 			m.Update = append(m.Update, agent.HypothesisUpdate{ID: h.ID, State: agent.Unverifiable, Why: "not decided by what could be seen"})
 		}
 	}
+	b.admit(&m, hyps, open, end)
 	if len(m.Add) == 0 && len(m.Update) == 0 {
 		return nil
 	}
 	return &m
 }
+
+// tells reports whether an update says something that the case does not know.
+func (b *board) tells(u agent.HypothesisUpdate, have agent.Hypothesis, facts agent.State, end bool) bool {
+	switch {
+	case end && u.State == agent.Confirmed && have.State == u.State:
+		return have.Why != u.Why // later commands said it better than the one that confirmed it
+	case end && have.State == agent.Confirmed && facts != agent.Confirmed && u.State == agent.Unverifiable:
+		return true // what was seen later does not bear it out
+	case u.State == agent.Active || have.State == u.State:
+		return false
+	}
+	return u.State != agent.Unverifiable || have.Open()
+}
+
+// admit adds the hypotheses that the case has not, as far as there is room beside
+// the open ones. One that is decided already needs none but for its entry.
+func (b *board) admit(m *agent.ManageHypotheses, hyps []hypothesis, open int, end bool) {
+	known := b.known()
+	for _, h := range b.byPlace(hyps) {
+		if _, is := known[h.id]; is {
+			continue
+		}
+		u := b.update(h, end)
+		if end && u.State == agent.Unverifiable && h.read == nil { // never stated, never tested
+			continue
+		}
+		if open >= agent.MaxActive && !b.makeRoom(m, hyps, &open) {
+			return
+		}
+		m.Add = append(m.Add, agent.Hypothesis{ID: h.id, Description: h.says + ".", State: agent.Active})
+		if u.State != agent.Active {
+			m.Update = append(m.Update, u)
+			continue
+		}
+		open++
+	}
+}
+
+// byPlace puts the hypotheses of the place that is looked at now first.
+func (b *board) byPlace(hyps []hypothesis) []hypothesis {
+	out := slices.Clone(hyps)
+	rank := map[*place.Place]int{}
+	for i, p := range b.inOrder() {
+		rank[p] = i
+		if len(b.steps(p)) == 0 {
+			rank[p] += len(b.places)
+		}
+	}
+	slices.SortStableFunc(out, func(x, y hypothesis) int { return rank[x.p] - rank[y.p] })
+	return out
+}
+
+// makeRoom closes an open hypothesis at a place at which nothing is left to ask:
+// what was seen does not decide it. What is behind the place may still do so.
+func (b *board) makeRoom(m *agent.ManageHypotheses, hyps []hypothesis, open *int) bool {
+	known := b.known()
+	for _, h := range hyps {
+		have, is := known[h.id]
+		if !is || !have.Open() || h.state != agent.Active || len(b.steps(h.p)) > 0 ||
+			slices.ContainsFunc(h.p.Behind, func(c *place.Place) bool { return len(b.steps(c)) > 0 }) ||
+			slices.ContainsFunc(m.Update, func(u agent.HypothesisUpdate) bool { return u.ID == h.id }) {
+			continue
+		}
+		m.Update = append(m.Update, agent.HypothesisUpdate{ID: h.id, State: agent.Unverifiable, Why: notDecided})
+		*open--
+		return true
+	}
+	return false
+}
+
+const notDecided = "not decided by what could be seen from this machine"
 
 // update is the state of one hypothesis as the facts have it.
 func (b *board) update(h hypothesis, end bool) agent.HypothesisUpdate {
@@ -112,7 +196,7 @@ func (b *board) update(h hypothesis, end bool) agent.HypothesisUpdate {
 	case b.denials(h.id) >= 3:
 		u.State, u.Why, u.Evidence = agent.Unverifiable, "three commands for it were denied", b.deniedIDs(h.id)
 	case end:
-		u.State, u.Why, u.Evidence = agent.Unverifiable, "not decided by what could be seen from this machine", nil
+		u.State, u.Why, u.Evidence = agent.Unverifiable, notDecided, nil
 	}
 	return u
 }
