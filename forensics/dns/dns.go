@@ -103,8 +103,8 @@ type Log struct {
 	names              map[string]uint32
 	ring               []Query
 	next               uint32
-	byID               map[uint64]uint32 // by the hash of conversation and ID; index + 1
-	asked              map[uint64]uint32 // by the hash of a question; index + 1
+	byID               flow.Index // by the hash of conversation and ID; index + 1
+	asked              flow.Index // by the hash of a question; index + 1
 	message            message
 	last               *Server
 	seed               uint64
@@ -119,7 +119,7 @@ func (l *Log) transaction(k *flow.Key, id uint16) uint64 {
 
 // find returns the newest transaction of a conversation and ID.
 func (l *Log) find(k *flow.Key, id uint16) *Query {
-	if i := l.byID[l.transaction(k, id)]; i != 0 {
+	if i := l.byID.Get(l.transaction(k, id)); i != 0 {
 		if q := &l.ring[i-1]; q.ID == id && q.Key == *k {
 			return q
 		}
@@ -190,14 +190,29 @@ func (m *message) readName(b []byte) []byte {
 
 // New makes a log.
 func New() *Log {
-	return &Log{seed: maphash.Bytes(maphash.MakeSeed(), nil), Types: map[uint16]uint64{}, Servers: map[flow.Addr]*Server{}, names: map[string]uint32{}, byID: map[uint64]uint32{},
-		asked: map[uint64]uint32{}, streams: map[flow.Key]*[2][]byte{}, Latency: stat.Dist{Limit: 1 << 15}}
+	return &Log{seed: maphash.Bytes(maphash.MakeSeed(), nil), Types: map[uint16]uint64{}, Servers: map[flow.Addr]*Server{}, names: map[string]uint32{},
+		streams: map[flow.Key]*[2][]byte{}, Latency: stat.Dist{Limit: 1 << 15}}
 }
 
 // UDP takes the payload of a datagram from or to port 53.
 func (l *Log) UDP(src, dst flow.Addr, sport, dport uint16, payload []byte, frame uint32, now int64) {
 	k, reverse := flow.Make(src, dst, sport, dport, 17)
 	l.add(&k, dir(reverse), payload, frame, now, false)
+}
+
+// Ahead reads what a datagram is about to need. It changes nothing; what it returns
+// only keeps the reading from being left out.
+func (l *Log) Ahead(src, dst flow.Addr, sport, dport uint16, payload []byte) uint32 {
+	if len(payload) < 2 {
+		return 0
+	}
+	k, _ := flow.Make(src, dst, sport, dport, 17)
+	i := l.byID.Get(l.transaction(&k, binary.BigEndian.Uint16(payload)))
+	if i == 0 {
+		return 0
+	}
+	q := &l.ring[i-1]
+	return q.Frame + uint32(q.Key.Ports)
 }
 
 func dir(reverse bool) uint8 {
@@ -313,16 +328,16 @@ func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
 	asks := l.question(&q)
 	l.retry(&q, s, asks, now)
 	i := l.store(&q)
-	l.byID[l.transaction(k, m.id)] = i + 1
-	if len(l.asked) >= maxRetry {
-		clear(l.asked)
+	l.byID.Put(l.transaction(k, m.id), i+1)
+	if l.asked.Len() >= maxRetry {
+		l.asked.Clear()
 	}
-	l.asked[asks] = i + 1
+	l.asked.Put(asks, i+1)
 }
 
 // retry recognises a question that is asked again from another port.
 func (l *Log) retry(q *Query, s *Server, asks uint64, now int64) {
-	i := l.asked[asks]
+	i := l.asked.Get(asks)
 	if i == 0 {
 		return
 	}
@@ -344,8 +359,8 @@ func (l *Log) store(q *Query) uint32 {
 	l.next = (l.next + 1) % maxOpen
 	old := &l.ring[i]
 	l.retire(old)
-	if id := l.transaction(&old.Key, old.ID); l.byID[id] == i+1 {
-		delete(l.byID, id)
+	if id := l.transaction(&old.Key, old.ID); l.byID.Get(id) == i+1 {
+		l.byID.Delete(id)
 	}
 	if !old.Answered && q.Time-old.Time < 30e9 {
 		l.Forgotten++

@@ -18,7 +18,8 @@ import (
 const (
 	every = 1 << 14 // packets between two looks at the progress
 	many  = 256     // packets of a batch: a few batches fit into a core's cache
-	ahead = 5       // batches
+	queue = 5       // batches
+	group = 16      // packets that are looked at ahead
 )
 
 // pass is the way of the packets. It has three stages, which may run at the same time,
@@ -45,6 +46,7 @@ type pass struct {
 	trouble stat.Series[Bucket] // of follow
 
 	quoted frame.Decoder // of rest
+	read   uint32
 }
 
 // batch is some packets on their way.
@@ -76,7 +78,7 @@ func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error)
 		p.each()
 	} else {
 		var batches []*batch
-		for range ahead {
+		for range queue {
 			batches = append(batches, newBatch(many))
 		}
 		belt.Run(batches, p.decode, func(b *batch) { p.follow(b) }, p.rest)
@@ -196,17 +198,15 @@ func (p *pass) clock(t int64) {
 // follow judges the segments of a batch. It returns the event of the last one that the
 // capture has itself.
 func (p *pass) follow(b *batch) (last *tcp.Event) {
-	for i := range b.segments {
-		in := &b.segments[i]
-		e := p.f.TCP.Take(in)
+	p.f.TCP.TakeAll(b.segments, func(in *tcp.Input, e *tcp.Event) {
 		if in.Quoted() {
-			continue
+			return
 		}
 		last = e
 		if e.Analysed {
 			p.segment(b, in, e)
 		}
-	}
+	})
 	return last
 }
 
@@ -268,8 +268,26 @@ func (p *pass) others(b *batch) {
 		}
 		p.f.DNS.TCP(&in.Key, int(in.Dir), in.Segment.Payload, in.Frame, in.Time)
 	}
-	for ; at < len(b.others); at++ {
-		p.other(&b.others[at])
+	for rest := b.others[at:]; len(rest) > 0; {
+		n := min(group, len(rest))
+		for i := range rest[:n] {
+			p.ahead(&rest[i].view)
+		}
+		for i := range rest[:n] {
+			p.other(&rest[i])
+		}
+		rest = rest[n:]
+	}
+}
+
+// ahead loads what a packet will need: the cache misses of a group overlap.
+func (p *pass) ahead(v *frame.View) {
+	switch {
+	case v.Kind != frame.UDP || v.Partial:
+	case v.SPort == 53 || v.DPort == 53:
+		p.read += p.f.DNS.Ahead(v.Src, v.Dst, v.SPort, v.DPort, v.Payload())
+	default:
+		p.read += p.f.App.Ahead(v)
 	}
 }
 

@@ -51,6 +51,20 @@ func (t *Table[T]) Hash(k *Key) uint64 { return k.Hash(t.seed) }
 // Find returns the newest record of a key, with its index.
 func (t *Table[T]) Find(k *Key) (uint32, *T) { return t.FindHash(k, k.Hash(t.seed)) }
 
+// Guess is the index + 1 of a record that may have a key with this hash, or 0. It looks
+// at nothing but the slots.
+func (t *Table[T]) Guess(h uint64) uint32 {
+	if len(t.slots) == 0 {
+		return 0
+	}
+	mask := uint64(len(t.slots) - 1)
+	for p := h & mask; ; p = (p + 1) & mask {
+		if s := t.slots[p]; s == 0 || uint32(s>>32) == uint32(h>>32) {
+			return uint32(s)
+		}
+	}
+}
+
 // FindHash is Find of a key whose hash is known.
 func (t *Table[T]) FindHash(k *Key, h uint64) (uint32, *T) {
 	if t.last != 0 {

@@ -21,16 +21,19 @@ const (
 // Dist is a distribution of durations in nanoseconds. Up to its limit it keeps
 // every value, with a resolution of 100 ns; beyond that a histogram whose
 // percentiles are within 6 %. Count, minimum, maximum and sum are always exact.
-// The zero value keeps 128 values.
+// The zero value keeps 128 values. It takes no more than one line of a cache.
 type Dist struct {
 	N        int64
 	Min, Max int64
 	Sum      float64
+	kept     []uint32 // values, or the buckets of a histogram
 	Limit    int32
-	exact    []uint32
-	hist     []uint32
+	hist     bool
 	sorted   bool
 }
+
+// room is for how many values there is room at first.
+const room = 8
 
 // Add records one duration; negative ones count as zero.
 func (d *Dist) Add(ns int64) {
@@ -41,25 +44,61 @@ func (d *Dist) Add(ns int64) {
 	d.Max = max(d.Max, ns)
 	d.N++
 	d.Sum += float64(ns)
-	v := uint32(min((ns+unit/2)/unit, math.MaxUint32))
-	if d.hist != nil {
-		d.hist[bucket(v)]++
+	v := uint32(min((uint64(ns)+unit/2)/unit, math.MaxUint32))
+	if d.hist {
+		d.kept[bucket(v)]++
 		return
 	}
+	if len(d.kept) < cap(d.kept) {
+		d.kept, d.sorted = append(d.kept, v), false
+		return
+	}
+	d.grow(v)
+}
+
+// Ahead reads what Add of a duration will change. What it returns only keeps the
+// reading from being left out.
+func (d *Dist) Ahead(ns int64) uint32 {
+	i := len(d.kept)
+	if d.hist {
+		i = bucket(uint32(min(uint64(max(ns, 0))/unit, math.MaxUint32)))
+	}
+	if i < len(d.kept) {
+		return d.kept[i]
+	}
+	if i > 0 && i <= len(d.kept) {
+		return d.kept[i-1]
+	}
+	return 0
+}
+
+// grow records a value for which there is no room.
+func (d *Dist) grow(v uint32) {
 	limit := int(d.Limit)
 	if limit == 0 {
 		limit = 128
 	}
-	if len(d.exact) < limit {
-		d.exact, d.sorted = append(d.exact, v), false
+	if n := len(d.kept); n < limit {
+		kept := make([]uint32, n, min(max(2*n, room), limit))
+		copy(kept, d.kept)
+		d.kept, d.sorted = append(kept, v), false
 		return
 	}
-	d.hist = make([]uint32, octaves<<subBits)
-	for _, e := range d.exact {
-		d.hist[bucket(e)]++
+	hist := make([]uint32, octaves<<subBits)
+	for _, e := range d.kept {
+		hist[bucket(e)]++
 	}
-	d.hist[bucket(v)]++
-	d.exact = nil
+	hist[bucket(v)]++
+	d.kept, d.hist = hist, true
+}
+
+// Reset forgets everything but the limit. Small room is kept for what comes.
+func (d *Dist) Reset() {
+	kept := d.kept[:0]
+	if d.hist {
+		kept = nil
+	}
+	*d = Dist{Limit: d.Limit, kept: kept}
 }
 
 // bucket is linear below 2^subBits and logarithmic above.
@@ -91,15 +130,15 @@ func (d *Dist) At(i int64) int64 {
 	case i >= d.N-1:
 		return d.Max
 	}
-	if d.hist == nil {
+	if !d.hist {
 		if !d.sorted {
-			slices.Sort(d.exact)
+			slices.Sort(d.kept)
 			d.sorted = true
 		}
-		return clamp(int64(d.exact[i])*unit, d.Min, d.Max)
+		return clamp(int64(d.kept[i])*unit, d.Min, d.Max)
 	}
 	var sum int64
-	for b, n := range d.hist {
+	for b, n := range d.kept {
 		if sum += int64(n); sum > i {
 			return clamp(int64(middle(b)*unit), d.Min, d.Max)
 		}
@@ -124,13 +163,16 @@ func (d *Dist) Median() int64 {
 func (d *Dist) Above(ns int64) int64 {
 	var n int64
 	v := uint32(min((ns+unit/2)/unit, math.MaxUint32))
-	for _, e := range d.exact {
+	if d.hist {
+		for _, k := range d.kept[bucket(v)+1:] {
+			n += int64(k)
+		}
+		return n
+	}
+	for _, e := range d.kept {
 		if e > v {
 			n++
 		}
-	}
-	for b := bucket(v) + 1; b < len(d.hist); b++ {
-		n += int64(d.hist[b])
 	}
 	return n
 }

@@ -81,6 +81,29 @@ func TestDistTakesAnything(t *testing.T) {
 	}
 }
 
+// TestReset uses distributions again: they are like new ones.
+func TestReset(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	for _, limit := range []int32{0, 5, 300} {
+		used := Dist{Limit: limit}
+		for range 300 {
+			fresh := Dist{Limit: limit}
+			for range rnd.IntN(400) {
+				v := rnd.Int64N(1e12) >> rnd.IntN(30)
+				used.Add(v)
+				fresh.Add(v)
+				if rnd.IntN(50) == 0 && used.Median() != fresh.Median() {
+					t.Fatalf("median %d, want %d", used.Median(), fresh.Median())
+				}
+			}
+			if used.Summary() != fresh.Summary() || used.N != fresh.N || used.Sum != fresh.Sum || used.Above(1e6) != fresh.Above(1e6) {
+				t.Fatalf("limit %d: %+v, want %+v", limit, used.Summary(), fresh.Summary())
+			}
+			used.Reset()
+		}
+	}
+}
+
 func TestBucketsAreMonotone(t *testing.T) {
 	last := -1
 	for v := uint64(0); v <= math.MaxUint32; v += 1 + v/64 {

@@ -169,6 +169,16 @@ func (t *Tracker) detailAt(i uint32) *Detail {
 	return &t.details[i>>detailBits][i&(detailChunk-1)]
 }
 
+// reset makes details as new. Distributions keep their room.
+func (d *Detail) reset() {
+	kept := [...]stat.Dist{d.RTT[0], d.RTT[1], d.Gap, d.Turns.Server, d.Turns.Client, d.Turns.Mid}
+	for i := range kept {
+		kept[i].Reset()
+	}
+	*d = Detail{}
+	d.RTT, d.Gap, d.Turns.Server, d.Turns.Client, d.Turns.Mid = [2]stat.Dist(kept[:2]), kept[2], kept[3], kept[4], kept[5]
+}
+
 // detail gives a stream its details, as long as there is room.
 func (t *Tracker) detail(s *Stream) *Detail {
 	if s.detail != 0 {
@@ -563,7 +573,7 @@ func (t *Tracker) retire(s *Stream, d *Detail) {
 		return
 	}
 	s.retired = true
-	*d = Detail{}
+	d.reset()
 	t.spare = append(t.spare, s.detail-1)
 	s.detail = 0
 }
@@ -587,7 +597,7 @@ func (t *Tracker) drop(s *Stream) {
 	t.release(&s.Half[0].unacked)
 	t.release(&s.Half[1].unacked)
 	if s.detail != 0 {
-		*t.detailAt(s.detail - 1) = Detail{}
+		t.detailAt(s.detail - 1).reset()
 		t.spare = append(t.spare, s.detail-1)
 		s.detail = 0
 	}

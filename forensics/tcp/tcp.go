@@ -268,6 +268,7 @@ type Tracker struct {
 	spare   []uint32
 	pool    pool
 	in      Input
+	read    uint64 // so that reading ahead is not optimised away
 	o       Options
 	ev      Event
 }
