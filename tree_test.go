@@ -47,6 +47,7 @@ var arrows = map[string][]string{
 	"ghostbot/agent/playbook/*": {"ghostbot/agent/playbook/..."},
 	"ghostbot/agent/brains":     {"ghostbot/agent", "ghostbot/agent/fallback", "ghostbot/agent/gemini", "ghostbot/agent/playbook"},
 	"ghostbot/agent/fallback":   {"ghostbot/agent"},
+	"ghostbot/agent/sweep":      {"ghostbot/agent", "ghostbot/orchestrator"},
 	"ghostbot/agent/recall":     {"ghostbot/agent/playbook/symptom"},
 	"ghostbot/agent/gemini":     {"ghostbot/agent", "ghostbot/agent/words", "ghostbot/safeexec"},
 	"ghostbot/agent/rca":        {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
@@ -64,6 +65,7 @@ var arrows = map[string][]string{
 
 	"ghostbot/cmd/ghostbot/*":        {},
 	"ghostbot/cmd/ghostbot/memory":   {"ghostbot/agent", "ghostbot/agent/recall", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/show", "ghostbot/store"},
+	"ghostbot/cmd/ghostbot/ledger":   {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/cloud":    {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
 	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit"},
 	"ghostbot/cmd/ghostbot/pcap":     {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},

@@ -82,7 +82,12 @@ type Opened struct {
 	Origin    string            `json:"origin,omitempty"`   // installation and machine
 	// ResumedFrom is the case whose place this one takes: people wanted a fresh start.
 	ResumedFrom string `json:"resumed_from,omitempty"`
+	// Kind is "sweep" for a case that removes what others left, "" for one that investigates.
+	Kind string `json:"kind,omitempty"`
 }
+
+// KindSweep is the Kind of a case that removes what other cases left.
+const KindSweep = "sweep"
 
 // The vocabulary of hypotheses is package hypothesis's; these are its names here.
 type (
@@ -294,13 +299,17 @@ type Conclusion struct {
 // means when Expires passes.
 type Question struct {
 	ID      string    `json:"id"`
-	Kind    string    `json:"kind"` // continue, extend, outcome_unknown, tampered
+	Kind    string    `json:"kind"` // continue, extend, outcome_unknown, tampered, sweep
 	Text    string    `json:"text"`
 	Options []Option  `json:"options"`
 	Free    bool      `json:"free"` // an instruction in the thread also answers it
 	Who     string    `json:"who"`  // approvers, anyone
 	Expires time.Time `json:"expires"`
 	AuditID string    `json:"audit_id,omitempty"` // what it is about
+	// Commands are argument lists that the answer Grants lets run; the approver
+	// counts that answer for nothing else.
+	Commands [][]string `json:"commands,omitempty"`
+	Grants   string     `json:"grants,omitempty"`
 }
 
 // Option is one answer that a person may press.

@@ -135,7 +135,8 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 		return false, err
 	}
 	opened, last := false, ""
-	h.recall = true
+	sweeps := h.info.Opening.Kind == agent.KindSweep // every sweep is like every other
+	h.recall = !sweeps
 	for _, e := range entries {
 		opened = opened || e.Kind == "opened"
 		h.recall = h.recall && e.Kind != agent.KindRecalled && e.Kind != agent.KindTurn
@@ -151,11 +152,11 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	}
 	if opened {
 		_, _, err = j.Append(ctx, show.KindOfTakeover, show.Takeover{Owner: h.d.o.Owner, Why: "Another process continues this case."})
-		h.unnamed = len(entries) == 1 // the first process came no further than its first entry
+		h.unnamed = len(entries) == 1 && !sweeps // the first process came no further than its first entry
 		return true, err
 	}
 	_, _, err = j.Append(ctx, "opened", h.opened())
-	h.unnamed = true
+	h.unnamed = !sweeps
 	return false, err
 }
 
@@ -187,7 +188,7 @@ func (h *holder) opened() agent.Opened {
 		Symptom: h.info.Opening.Symptom, Requester: h.info.Opening.Requester, Transport: pl.Transport,
 		Place: map[string]string{"channel": pl.Channel, "team": pl.Team},
 		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, Approvers: o.Access.Approvers,
-		Delivery: h.info.Opening.Delivery, ResumedFrom: h.info.Opening.From,
+		Delivery: h.info.Opening.Delivery, ResumedFrom: h.info.Opening.From, Kind: h.info.Opening.Kind,
 	}
 }
 

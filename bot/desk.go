@@ -63,6 +63,7 @@ type Options struct {
 	// cannot do keeps no case from its start.
 	Recall  func(ctx context.Context, c CaseInfo) ([]agent.Recalled, error)
 	Session func(agent.Case) ([]byte, error) // the session file
+	Sweeps  bool                             // Build knows cases of kind [agent.KindSweep]
 	Log     *slog.Logger
 	Now     func() time.Time // nil: time.Now; names cases
 }
@@ -108,6 +109,7 @@ type Opening struct {
 	Requester string
 	Place     Place
 	From      string `json:",omitempty"` // the case that this one takes the place of
+	Kind      string `json:",omitempty"` // [agent.KindSweep], or "": an investigation
 }
 
 // CaseInfo is the deployment's value about one case, at case/{sid}.
@@ -135,6 +137,11 @@ func activeKey(sid string) store.Key {
 // it. The same delivery again returns the same case. The symptom is stored
 // redacted.
 func (d *Desk) Open(ctx context.Context, o Opening) (sid string, err error) {
+	return d.openNamed(ctx, o, func(string) ([]store.Guard, []store.Write) { return nil, nil })
+}
+
+// openNamed is Open with what also makes of the case's name, in the same step.
+func (d *Desk) openNamed(ctx context.Context, o Opening, also func(sid string) ([]store.Guard, []store.Write)) (sid string, err error) {
 	o.Symptom = strings.TrimSpace(o.Symptom)
 	if len(o.Symptom) > symptomMax {
 		o.Symptom = strings.ToValidUTF8(o.Symptom[:symptomMax], "") + "…"
@@ -148,10 +155,14 @@ func (d *Desk) Open(ctx context.Context, o Opening) (sid string, err error) {
 		if i > 1 {
 			sid = fmt.Sprintf("%s-%d", base, i)
 		}
-		err := d.create(ctx, open, CaseInfo{SessionID: sid, Opening: o, CreatedAt: now})
+		guards, writes := also(sid)
+		err := d.create(ctx, open, CaseInfo{SessionID: sid, Opening: o, CreatedAt: now}, guards, writes)
 		if err == nil {
 			d.start(sid)
 			return sid, nil
+		}
+		if g := (*store.GuardError)(nil); errors.As(err, &g) && g.Key == sweepKey {
+			return "", errMoved
 		}
 		if !conflict(err) {
 			return "", fmt.Errorf("open case: %w", err)
@@ -166,15 +177,15 @@ func (d *Desk) Open(ctx context.Context, o Opening) (sid string, err error) {
 	}
 }
 
-func (d *Desk) create(ctx context.Context, open store.Key, c CaseInfo) error {
+func (d *Desk) create(ctx context.Context, open store.Key, c CaseInfo, guards []store.Guard, writes []store.Write) error {
 	data, err := json.Marshal(c)
 	if err != nil {
 		return err
 	}
 	name := []byte(`"` + c.SessionID + `"`)
 	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment,
-		Guards: []store.Guard{{Key: open, Version: store.Absent}, {Key: caseKey(c.SessionID), Version: store.Absent}},
-		Writes: []store.Write{{Key: open, Data: name}, {Key: caseKey(c.SessionID), Data: data}, {Key: activeKey(c.SessionID), Data: name}}})
+		Guards: append(guards, store.Guard{Key: open, Version: store.Absent}, store.Guard{Key: caseKey(c.SessionID), Version: store.Absent}),
+		Writes: append(writes, store.Write{Key: open, Data: name}, store.Write{Key: caseKey(c.SessionID), Data: data}, store.Write{Key: activeKey(c.SessionID), Data: name})})
 }
 
 // Case returns what is known of a case, or ErrNoCase.

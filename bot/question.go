@@ -21,7 +21,7 @@ type storedQuestion struct {
 	version   store.Version
 }
 
-func questionKey(sid, id string) store.Key { return store.Key{Scope: sid, Name: "question/" + id} }
+func questionKey(sid, id string) store.Key { return proposal.QuestionKey(sid, id) }
 
 func loadQuestion(ctx context.Context, db store.DB, sid, id string) (storedQuestion, error) {
 	var q storedQuestion

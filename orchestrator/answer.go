@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"ghostbot/orchestrator/names"
 )
 
 // encode and far keep the far end of a pair in the near end's first entry, so that
@@ -47,7 +49,7 @@ func (o *Orchestrator) about(ctx context.Context, verb string, q TaskRequest, do
 	switch {
 	case strings.TrimSpace(q.TaskID) == "":
 		return refuse(MissingParameter, "task_id is required for "+verb), nil
-	case o.opt.Gate == nil && !ValidTaskID(q.TaskID):
+	case o.opt.Gate == nil && !names.ValidTask(q.TaskID):
 		return refuse(InvalidParameter, "task_id holds characters that no task has"), nil
 	case o.opt.Gate == nil:
 		return notConfigured(""), nil

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ghostbot/orchestrator/command"
+	"ghostbot/orchestrator/names"
 	"ghostbot/safeexec"
 )
 
@@ -473,7 +474,7 @@ func TestNamesDiffer(t *testing.T) {
 				if at == (Origin{}) && other != sid {
 					continue // a case of its own each time
 				}
-				if seen[got.TaskID] || !ValidTaskID(got.TaskID) {
+				if seen[got.TaskID] || !names.ValidTask(got.TaskID) {
 					t.Errorf("%s again", got.TaskID)
 				}
 				seen[got.TaskID] = true
@@ -511,22 +512,6 @@ func TestFold(t *testing.T) {
 	got := Fold(bodies)
 	if len(got) != 2 || got[0].TaskID != "a" || got[0].State != Waiting || got[1].State != Created {
 		t.Errorf("%+v", got)
-	}
-}
-
-func TestSummary(t *testing.T) {
-	for in, want := range map[string]string{
-		`{"capture_summary": {"total_packets": 2, "duration_seconds": 0.5, "protocols_present": ["eth"]}, "findings": []}`: "2 packets in 0.500 s: eth\nNothing that a rule knows as a fault.",
-		`{"findings": [{"severity": "HIGH", "code": "c", "summary": "s"}, "[truncated: showing 4 of 60 items]"]}`:          "0 packets in 0.000 s: \nHIGH c: s\n[truncated: showing 4 of 60 items]",
-		"oops": "The analysis ran; its output could not be read.",
-	} {
-		if got := summary(in); got != want {
-			t.Errorf("%s: %q", in, got)
-		}
-	}
-	long := `{"findings": [` + strings.Repeat(`{"code": "c"},`, 90) + `{"code": "d"}]}`
-	if n := strings.Count(summary(long), "\n"); n != maxSummary-1 {
-		t.Errorf("%d lines", n+1)
 	}
 }
 

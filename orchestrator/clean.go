@@ -3,6 +3,7 @@ package orchestrator
 import (
 	"context"
 
+	"ghostbot/orchestrator/command"
 	"ghostbot/orchestrator/failure"
 )
 
@@ -43,7 +44,7 @@ func (r *run) sweepStep(ctx context.Context, t *Task) error {
 	}
 	what := map[string]string{
 		StepCapture: "ends the capture if it still runs and removes its session from Network Watcher; its blob stays",
-		StepBlob:    keyEffect(t, "deletes the capture's blob from storage account "+t.StorageAccount),
+		StepBlob:    command.KeyEffect(t.AuthMode, t.StorageAccount, "deletes the capture's blob from storage account "+t.StorageAccount),
 		StepLocal:   "deletes the local copy of the capture; reports stay",
 	}
 	a, err := r.act(ctx, t, action{argv: s.Argv, timeout: storageTimeout, why: reasoning(t, "remove what the capture left"), target: about(t, s.What), effect: what[s.What]})

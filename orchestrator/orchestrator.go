@@ -51,12 +51,11 @@ import (
 )
 
 // Limits of a capture. The cloud bills and stores what is captured, and a
-// capture of five minutes at line rate is more than anybody reads. A packet's
-// first 128 bytes hold Ethernet, IPv6 and the longest TCP header, and little else.
+// capture of five minutes at line rate is more than anybody reads.
 const (
 	DefaultDuration    = 60  // seconds
 	MaxDuration        = 300 // seconds
-	DefaultPacketBytes = 128
+	DefaultPacketBytes = command.HeaderBytes
 	MinPacketBytes     = 34 // Ethernet and IPv4 headers
 	MaxPacketBytes     = 65535
 	DefaultTotalBytes  = 100 << 20
@@ -229,8 +228,9 @@ type Options struct {
 	LongPoll  time.Duration // default 30 s
 	MaxPolls  int           // default: 20, or what the capture's own time needs when that is more
 
-	Others func(ctx context.Context) ([]Task, error)      // tasks of other cases, for List; nil: none
-	Files  func(ctx context.Context) ([]LocalFile, error) // files of captures, for List; nil: none
+	Owner  string                                         // the deployment, in the names of what is made
+	Others func(ctx context.Context) ([]Other, error)     // tasks of other cases, for List and Survey; nil: none
+	Files  func(ctx context.Context) ([]LocalFile, error) // files of captures, for List and Survey; nil: none
 	Now    func() time.Time
 }
 
@@ -388,10 +388,3 @@ func notConfigured(context string) Response {
 		Message: "captures are not configured: there is no cloud account to capture in; go on with commands",
 	}
 }
-
-// TaskID is the stem of a task's name; see [names.Task].
-func TaskID(target string, at time.Time) string { return names.Task(target, at) }
-
-// ValidTaskID reports whether s has the form of a task id. Ids go into command
-// lines, so everything else is refused before a command is built.
-func ValidTaskID(s string) bool { return names.ValidTask(s) }

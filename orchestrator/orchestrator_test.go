@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"ghostbot/orchestrator/names"
 )
 
 func testOrchestrator() *Orchestrator { return New(Options{SessionID: "ghost_20260314_104512"}) }
@@ -95,7 +97,7 @@ func TestContextEnds(t *testing.T) {
 func TestTransitions(t *testing.T) {
 	all := []State{Created, Detecting, Approved, Provisioning, Waiting, Downloading, Analyzing, Complete, CleaningUp, Done, Broken, Stopped, Expired, Abandoned}
 	want := map[State]string{
-		"":           "CREATED",
+		"":           "CREATED CLEANING_UP",
 		Created:      "DETECTING APPROVED FAILED CANCELLED ABANDONED",
 		Detecting:    "APPROVED FAILED CANCELLED ABANDONED",
 		Approved:     "PROVISIONING FAILED CANCELLED ABANDONED",
@@ -142,12 +144,12 @@ func TestTaskID(t *testing.T) {
 		"vm;$(rm -rf /)": "ghost_vm---rm--rf---_20260314T094512",
 		"größe":          "ghost_gr--e_20260314T094512",
 	} {
-		got := TaskID(in, at)
-		if got != want || !ValidTaskID(got) {
+		got := names.Task(in, at)
+		if got != want || !names.ValidTask(got) {
 			t.Errorf("%q: %s, want %s", in, got, want)
 		}
 	}
-	if id := TaskID(strings.Repeat("x", 500), at); !ValidTaskID(id) {
+	if id := names.Task(strings.Repeat("x", 500), at); !names.ValidTask(id) {
 		t.Errorf("%s is not valid", id)
 	}
 }

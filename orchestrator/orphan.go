@@ -28,47 +28,82 @@ type Orphan struct {
 	Name string `json:"name"`
 }
 
-// LocalFile is a file in the folder of captures.
+// LocalFile is a file in a folder of captures.
 type LocalFile struct {
 	Name     string
+	Path     string // where it can be removed
 	Modified time.Time
 }
 
-// orphans reads the three layers: journals of other cases, Azure, this machine.
+// Other is a task of another case.
+type Other struct {
+	Task
+	Open bool // that case has not ended: it may still look after the task itself
+}
+
+// layers is what two of the three layers know: journals of other cases, and this
+// machine. The third is Azure.
+type layers struct {
+	others []Other // of one id the latest record: a sweep continues what a case left
+	files  []LocalFile
+}
+
+func (r *run) layers(ctx context.Context) (l layers, err error) {
+	if r.o.opt.Others != nil {
+		all, err := r.o.opt.Others(ctx)
+		if err != nil {
+			return l, err
+		}
+		for _, t := range all {
+			if r.task(t.TaskID) == nil {
+				l.merge(t)
+			}
+		}
+	}
+	if r.o.opt.Files == nil {
+		return l, nil
+	}
+	files, err := r.o.opt.Files(ctx)
+	l.files = stale(files, r.o.opt.Now())
+	return l, err
+}
+
+func (l *layers) merge(t Other) {
+	i := slices.IndexFunc(l.others, func(u Other) bool { return u.TaskID == t.TaskID })
+	switch {
+	case i < 0:
+		l.others = append(l.others, t)
+	case t.Timestamps.CleanupStarted.After(l.others[i].Timestamps.CleanupStarted):
+		l.others[i] = t
+	}
+}
+
+// orphans is all tasks, and what the three layers say is left over.
 func (r *run) orphans(ctx context.Context) ([]Task, []Orphan, error) {
+	l, err := r.layers(ctx)
+	if err != nil {
+		return nil, nil, err
+	}
 	var all []Task
 	for _, t := range r.tasks {
 		all = append(all, *t)
 	}
 	var list []Orphan
-	if r.o.opt.Others != nil {
-		others, err := r.o.opt.Others(ctx)
-		if err != nil {
-			return nil, nil, err
-		}
-		for _, t := range others {
-			if r.task(t.TaskID) != nil {
-				continue
-			}
-			all = append(all, t)
-			if kind := left(t); kind != "" {
-				list = append(list, Orphan{kind, t.TaskID})
-			}
+	for _, t := range l.others {
+		all = append(all, t.Task)
+		if kind := left(t.Task); kind != "" {
+			list = append(list, Orphan{kind, t.TaskID})
 		}
 	}
-	cloud, err := r.untracked(ctx, all)
+	cloud, err := r.untracked(ctx, names.Location(r.o.opt.Location), l.others)
 	if err != nil {
 		return nil, nil, err
 	}
 	list = append(list, cloud...)
-	if r.o.opt.Files == nil {
-		return all, list, nil
+	for _, f := range l.files {
+		list = append(list, Orphan{StaleLocalFile, f.Name})
 	}
-	files, err := r.o.opt.Files(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	return all, append(list, stale(files, r.o.opt.Now())...), nil
+	return all, list, nil
 }
 
 // left says what another case's task left, "" for nothing.
@@ -90,26 +125,20 @@ func left(t Task) string {
 	return ""
 }
 
-// untracked asks Azure for captures of ours that no task knows. When it does not
-// answer there is nothing to say.
-func (r *run) untracked(ctx context.Context, known []Task) ([]Orphan, error) {
-	where := names.Location(r.o.opt.Location)
+// untracked asks Azure for captures of ours in a region that no task knows. When it
+// does not answer there is nothing to say.
+func (r *run) untracked(ctx context.Context, where string, others []Other) ([]Orphan, error) {
 	if where == "" {
 		return nil, nil
 	}
-	res, err := r.o.opt.Gate.Run(ctx, r.request(&Task{}, action{
-		argv: r.o.az.List(where, names.Prefix), why: "look for captures that nobody removed", target: "captures in " + where,
-	}))
-	if err != nil {
+	a, err := r.read(ctx, action{argv: r.o.az.List(where, names.Prefix), why: "look for captures that nobody removed", target: "captures in " + where})
+	if err != nil || !a.ok() {
 		return nil, err
 	}
-	if a := (answer{Result: res}); !a.ok() {
-		return nil, nil
-	}
-	found, whole := command.Names(res.Output, names.Prefix)
+	found, whole := command.Names(a.Output, names.Prefix)
 	var list []Orphan
 	for _, name := range found {
-		if !slices.ContainsFunc(known, func(t Task) bool { return t.TaskID == name }) {
+		if r.task(name) == nil && !slices.ContainsFunc(others, func(t Other) bool { return t.TaskID == name }) {
 			list = append(list, Orphan{UntrackedCloud, name})
 		}
 	}
@@ -119,16 +148,22 @@ func (r *run) untracked(ctx context.Context, known []Task) ([]Orphan, error) {
 	return list, nil
 }
 
-func stale(files []LocalFile, now time.Time) []Orphan {
-	var list []Orphan
-	files = slices.Clone(files)
-	slices.SortFunc(files, func(a, b LocalFile) int {
-		return cmp.Or(b.Modified.Compare(a.Modified), strings.Compare(a.Name, b.Name))
-	})
+// read runs a command that changes nothing and belongs to no task.
+func (r *run) read(ctx context.Context, a action) (answer, error) {
+	res, err := r.o.opt.Gate.Run(ctx, r.request(&Task{Origin: r.origin}, a))
+	return answer{Result: res}, err
+}
+
+// stale is the files of captures that nobody has touched for long, newest first.
+func stale(files []LocalFile, now time.Time) []LocalFile {
+	var list []LocalFile
 	for _, f := range files {
 		if strings.HasPrefix(f.Name, names.Prefix) && now.Sub(f.Modified) > staleLocalAfter {
-			list = append(list, Orphan{StaleLocalFile, f.Name})
+			list = append(list, f)
 		}
 	}
+	slices.SortFunc(list, func(a, b LocalFile) int {
+		return cmp.Or(b.Modified.Compare(a.Modified), strings.Compare(a.Name, b.Name))
+	})
 	return list
 }

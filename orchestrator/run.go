@@ -23,6 +23,9 @@ type run struct {
 	past  []safeexec.Record
 	polls int       // of this call
 	begun time.Time // of its first poll
+
+	origin Origin // of the request, when it is about no task
+	grant  string // the question in which people let this round's commands run
 }
 
 // open folds the journals.
@@ -157,7 +160,7 @@ func (r *run) act(ctx context.Context, t *Task, a action) (answer, error) {
 func (r *run) request(t *Task, a action) safeexec.Request {
 	return safeexec.Request{
 		Argv: a.argv, Reasoning: a.why, Hypothesis: t.Hypothesis, Requester: t.Requester, Target: a.target, Effect: a.effect,
-		Timeout: a.timeout, Turn: t.Turn, Index: t.Index,
+		Timeout: a.timeout, Turn: t.Turn, Index: t.Index, Grant: r.grant,
 	}
 }
 

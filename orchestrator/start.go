@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
@@ -25,7 +24,7 @@ func (o *Orchestrator) Start(ctx context.Context, r CaptureRequest) (Response, e
 	if err := ctx.Err(); err != nil {
 		return Response{}, err
 	}
-	r.Context = plain(r.Context)
+	r.Context = names.Plain(r.Context)
 	if bad := o.checkCapture(&r); bad != nil {
 		return *bad, nil
 	}
@@ -181,23 +180,14 @@ func orName(t names.Target) string {
 
 func (r *run) draft(q CaptureRequest, end names.Target, found command.Resource, now time.Time, i int) *Task {
 	account, _ := names.ParseAccount(q.StorageAccount, r.o.opt.Subscription)
-	id := names.Task(end.Name, now) + names.Mark(r.o.opt.SessionID, end.Group, end.Name, strconv.Itoa(q.Turn), strconv.Itoa(q.Index), strconv.Itoa(len(r.tasks)+i))
+	mark := names.Mark{Owner: r.o.opt.Owner, Case: r.o.opt.SessionID, Place: fmt.Sprintf("%s/%s %d.%d %d", end.Group, end.Name, q.Turn, q.Index, len(r.tasks)+i)}
+	id := names.Task(end.Name, now) + mark.String()
 	return &Task{
 		TaskID: id, SessionID: r.o.opt.SessionID, Intent: "capture_traffic", Target: orName(end), TargetType: found.Type, ResourceID: found.ID,
 		ResourceGroup: end.Group, Location: found.Location, Context: q.Context, Hypothesis: q.Hypothesis, Requester: q.Requester,
 		Parameters: map[string]string{"target": q.Target, "storage_account": q.StorageAccount}, AuthMode: q.AuthMode,
 		StorageAccount: account, StorageContainer: r.o.opt.Container, PcapPath: filepath.Join(r.o.opt.Dir, id+".cap"),
 		MaxPolls: r.o.maxPolls(q.Duration), Duration: q.Duration, PacketBytes: q.PacketBytes, TotalBytes: q.TotalBytes, Filters: q.Filters,
-		Timestamps: Timestamps{Created: now}, Origin: q.Origin,
+		Timestamps: Timestamps{Created: now, Expires: now.Add(names.Keep)}, Origin: q.Origin,
 	}
-}
-
-// plain drops what a terminal or a log could take for an order.
-func plain(s string) string {
-	return strings.Map(func(c rune) rune {
-		if c < ' ' || c == 0x7f {
-			return -1
-		}
-		return c
-	}, s)
 }

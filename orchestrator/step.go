@@ -2,14 +2,13 @@ package orchestrator
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"path/filepath"
-	"strconv"
 	"strings"
 	"time"
 
 	"ghostbot/orchestrator/command"
+	"ghostbot/orchestrator/digest"
 	"ghostbot/orchestrator/failure"
 	"ghostbot/orchestrator/names"
 	"ghostbot/safeexec"
@@ -68,7 +67,7 @@ func (r *run) prepare(ctx context.Context, t *Task) error {
 		a, err := r.act(ctx, t, action{
 			argv: r.o.az.Container(t.StorageAccount, t.StorageContainer, t.AuthMode), timeout: storageTimeout,
 			why: reasoning(t, "see that the capture can be stored"), target: about(t, "container "+t.StorageAccount+"/"+t.StorageContainer),
-			effect: keyEffect(t, ""),
+			effect: command.KeyEffect(t.AuthMode, t.StorageAccount, ""),
 		})
 		if err != nil {
 			return err
@@ -105,7 +104,7 @@ func (r *run) approve(ctx context.Context, t *Task, a answer) error {
 func (r *run) create(ctx context.Context, t *Task) error {
 	a, err := r.act(ctx, t, action{
 		argv: r.o.az.Create(r.capture(t)), timeout: storageTimeout, why: reasoning(t, "capture packets on "+t.Target),
-		target: about(t, "VM "+t.Target), effect: createEffect(t),
+		target: about(t, "VM "+t.Target), effect: r.capture(t).Effect(),
 	})
 	switch {
 	case err != nil:
@@ -161,27 +160,6 @@ func (r *run) capture(t *Task) command.Capture {
 		c.Account = names.AccountID(r.o.opt.Subscription, r.o.opt.ResourceGroup, c.Account)
 	}
 	return c
-}
-
-// createEffect is what an approver reads about a capture.
-func createEffect(t *Task) string {
-	what := "headers only: the first " + strconv.Itoa(t.PacketBytes) + " bytes of each packet"
-	if t.PacketBytes > DefaultPacketBytes {
-		what = "WITH PAYLOAD: the first " + strconv.Itoa(t.PacketBytes) + " bytes of each packet"
-	}
-	if len(t.Filters) > 0 {
-		what += ", filtered"
-	}
-	return fmt.Sprintf("captures packets on %s for %d s, %s, at most %d MiB in all, into storage account %s; session and blob stay until they are deleted, and the capture agent writes with a key of the account",
-		t.Target, t.Duration, what, max(1, t.TotalBytes>>20), t.StorageAccount)
-}
-
-// keyEffect warns of an account key.
-func keyEffect(t *Task, effect string) string {
-	if t.AuthMode != "key" {
-		return effect
-	}
-	return strings.TrimPrefix(effect+"; fetches and uses the account key of "+t.StorageAccount+", which opens everything in it", "; ")
 }
 
 // show asks Azure what it knows of the capture. gone means that it has none.
@@ -259,7 +237,7 @@ func (r *run) download(ctx context.Context, t *Task) error {
 	a, err := r.act(ctx, t, action{
 		argv: r.o.az.Download(blob, t.PcapPath, t.AuthMode), timeout: transferTimeout, why: reasoning(t, "fetch the capture for analysis"),
 		target: about(t, "blob "+blob.Account+"/"+blob.Container+"/"+blob.Name),
-		effect: keyEffect(t, "writes the capture to "+t.PcapPath+" on the bot's host; the blob stays"),
+		effect: command.KeyEffect(t.AuthMode, t.StorageAccount, "writes the capture to "+t.PcapPath+" on the bot's host; the blob stays"),
 	})
 	switch {
 	case err != nil:
@@ -339,7 +317,7 @@ func (r *run) analyze(ctx context.Context, t *Task) error {
 		})
 	}
 	done := func(n *Task) {
-		n.Mode, n.Summary = mode, summary(a.Output)
+		n.Mode, n.Summary = mode, digest.Summary(a.Output)
 		if r.o.opt.Reports {
 			n.SemanticPath, n.ReportPath = semantic, report
 		}
@@ -372,57 +350,6 @@ func (r *run) settled(t *Task) bool {
 	}
 	p := r.task(t.PairedTaskID) // whoever analyses does it for both
 	return p == nil || p.State != Analyzing && (p.here() || p.end().ended())
-}
-
-// maxSummary bounds the summary, in lines.
-const maxSummary = 50
-
-// summary makes the text that people and brains read of the analysis' JSON, which
-// the gate has redacted and shortened: findings come worst first, so that the end
-// is what is missing.
-func summary(out string) string {
-	var d struct {
-		Capture struct {
-			Packets  int      `json:"total_packets"`
-			Seconds  float64  `json:"duration_seconds"`
-			Contains []string `json:"protocols_present"`
-		} `json:"capture_summary"`
-		Findings  []json.RawMessage `json:"findings"`
-		Endpoints struct {
-			Verdict struct {
-				Status, Severity, Code, Segment, Confidence, Summary, Check string
-				Reasons                                                     []string
-			} `json:"verdict"`
-		} `json:"endpoints"`
-		Documents []json.RawMessage `json:"documents"`
-	}
-	if json.Unmarshal([]byte(out), &d) != nil {
-		return "The analysis ran; its output could not be read."
-	}
-	var lines []string
-	if v := d.Endpoints.Verdict; v.Summary != "" {
-		lines = append(lines, fmt.Sprintf("%s (%s, confidence %s, segment %s): %s", v.Status, v.Code, v.Confidence, v.Segment, v.Summary))
-		lines = append(lines, v.Reasons...)
-		if v.Check != "" {
-			lines = append(lines, "To confirm: "+v.Check)
-		}
-	} else {
-		lines = append(lines, fmt.Sprintf("%d packets in %.3f s: %s", d.Capture.Packets, d.Capture.Seconds, strings.Join(d.Capture.Contains, ", ")))
-	}
-	for _, raw := range d.Findings {
-		var f struct{ Severity, Code, Summary, Flow, Confirm string }
-		var left string
-		switch {
-		case json.Unmarshal(raw, &f) == nil:
-			lines = append(lines, strings.TrimSpace(f.Severity+" "+f.Code+": "+f.Summary+" "+f.Flow))
-		case json.Unmarshal(raw, &left) == nil:
-			lines = append(lines, left)
-		}
-	}
-	if len(d.Findings) == 0 && d.Endpoints.Verdict.Summary == "" {
-		lines = append(lines, "Nothing that a rule knows as a fault.")
-	}
-	return strings.Join(lines[:min(len(lines), maxSummary)], "\n")
 }
 
 var _ Gate = (*safeexec.Shell)(nil)

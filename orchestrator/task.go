@@ -38,9 +38,9 @@ const (
 // plan is still to do. A state that may follow itself is journaled again when a
 // poll, an attempt or a step of a clean-up changed the task. One end of a pair is
 // COMPLETED when its file is here and goes back to ANALYZING when the other end is
-// settled.
+// settled. A sweep begins its own record of what another case left at the clean-up.
 var transitions = map[State][]State{
-	"":           {Created},
+	"":           {Created, CleaningUp},
 	Created:      {Detecting, Approved, Broken, Stopped, Abandoned},
 	Detecting:    {Approved, Broken, Stopped, Abandoned},
 	Approved:     {Provisioning, Broken, Stopped, Abandoned},
@@ -132,6 +132,8 @@ type Task struct {
 	CleanupPlan      []CleanupStep       `json:"cleanup_plan,omitempty"`
 	CleanupStatus    *CleanupStatus      `json:"cleanup_status"`
 	Cleaned          *Origin             `json:"cleaned_for,omitempty"` // the request that the last clean-up answered
+	Orphan           string              `json:"orphan,omitempty"`      // a sweep took it over: what kind of orphan it was
+	From             string              `json:"from,omitempty"`        // and of which case
 	PollCount        int                 `json:"poll_count"`
 	MaxPolls         int                 `json:"max_polls"`
 	Attempts         int                 `json:"download_attempts,omitempty"`
@@ -161,6 +163,7 @@ type Timestamps struct {
 	Completed        time.Time `json:"completed,omitzero"`
 	CleanupStarted   time.Time `json:"cleanup_started,omitzero"`
 	CleanupCompleted time.Time `json:"cleanup_completed,omitzero"`
+	Expires          time.Time `json:"expires,omitzero"` // what was made is not needed any more; the name says it too
 }
 
 // end is the state that says what became of the capture itself.

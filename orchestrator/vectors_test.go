@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ghostbot/orchestrator/names"
 	"ghostbot/safeexec"
 )
 
@@ -156,7 +157,7 @@ func TestVectors(t *testing.T) {
 			case r.Fn != "":
 				at := time.Date(2026, 3, 14, 10, 45, 12, 0, time.UTC)
 				for _, c := range r.Cases {
-					if got, want := TaskID(c[0].(string), at), strings.Replace(c[1].(string), "<ts>", "20260314T104512", 1); got != want {
+					if got, want := names.Task(c[0].(string), at), strings.Replace(c[1].(string), "<ts>", "20260314T104512", 1); got != want {
 						t.Errorf("%q: %s, want %s", c[0], got, want)
 					}
 				}
@@ -210,7 +211,7 @@ func play(t *testing.T, r row) {
 		if len(r.Steps) == 1 && r.Steps[0].Request.Intent == "list_tasks" {
 			o.Location, lists = "eastus", true
 		}
-		o.Others = func(context.Context) ([]Task, error) {
+		o.Others = func(context.Context) ([]Other, error) {
 			var raw []json.RawMessage
 			for _, f := range r.Registry {
 				for _, rec := range f.Records {
@@ -218,16 +219,16 @@ func play(t *testing.T, r row) {
 					raw = append(raw, b)
 				}
 			}
-			var list []Task
+			var list []Other
 			for _, x := range Fold(raw) {
-				list = append(list, *x)
+				list = append(list, Other{Task: *x})
 			}
 			return list, nil
 		}
 		o.Files = func(context.Context) ([]LocalFile, error) {
 			var list []LocalFile
 			for _, f := range r.Files {
-				list = append(list, LocalFile{f.Name, start.Add(-time.Duration(f.Days * 24 * float64(time.Hour)))})
+				list = append(list, LocalFile{Name: f.Name, Modified: start.Add(-time.Duration(f.Days * 24 * float64(time.Hour)))})
 			}
 			return list, nil
 		}

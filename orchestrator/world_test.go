@@ -23,6 +23,7 @@ type world struct {
 	bodies   []json.RawMessage
 	room     int
 	requests []safeexec.Request
+	results  []safeexec.Result
 	onRun    func(safeexec.Request)
 }
 
@@ -69,7 +70,17 @@ func (w *world) Run(ctx context.Context, r safeexec.Request) (safeexec.Result, e
 	}
 	res := w.answer(r.Argv)
 	res.AuditID = fmt.Sprintf("%s_%03d", sid, len(w.requests))
+	w.results = append(w.results, res)
 	return res, nil
+}
+
+// records is what a shell journal would say.
+func (w *world) records() []safeexec.Record {
+	var list []safeexec.Record
+	for i, r := range w.requests {
+		list = append(list, safeexec.Record{Proposal: safeexec.Proposal{AuditID: w.results[i].AuditID, Argv: r.Argv, Target: r.Target}, Result: &w.results[i]})
+	}
+	return list
 }
 
 func (w *world) answer(argv []string) safeexec.Result {
@@ -87,8 +98,11 @@ func (w *world) answer(argv []string) safeexec.Result {
 	return done("")
 }
 
-func (w *world) Continue(context.Context, safeexec.Record) (safeexec.Result, error) {
-	return safeexec.Result{}, errors.New("there is nothing to continue")
+func (w *world) Continue(_ context.Context, r safeexec.Record) (safeexec.Result, error) {
+	if r.Result == nil {
+		return safeexec.Result{}, errors.New("there is nothing to continue")
+	}
+	return *r.Result, nil
 }
 
 func (w *world) Append(ctx context.Context, kind string, body any) (uint64, string, error) {

@@ -39,7 +39,7 @@ func (s *Shell) plan(c Command, r Request) Proposal {
 		Class: v.Class, Tier: v.Tier, Rule: v.Rule, Risk: v.Reason, Env: v.Environment,
 		Reasoning: s.words(r.Reasoning), Hypothesis: r.Hypothesis, Target: s.words(r.Target), Effect: s.words(r.Effect),
 		Requester: r.Requester, Policy: s.policy.Version(),
-		Replaces: r.Replaces, Repeat: r.Repeat, Turn: r.Turn, Index: r.Index, Patience: r.Patience,
+		Replaces: r.Replaces, Repeat: r.Repeat, Turn: r.Turn, Index: r.Index, Patience: r.Patience, Grant: r.Grant,
 	}
 	if p.Env == "" {
 		p.Env = "local"

@@ -161,6 +161,7 @@ type Proposal struct {
 	Edited     bool          `json:"edited,omitempty"`      // the text was typed by Requester in place of Replaces
 	Turn       int           `json:"turn"`                  // the brain's turn and
 	Index      int           `json:"index"`                 // the move's place in it: how a resumed case finds its way
+	Grant      string        `json:"grant,omitempty"`       // as in Request; never kept when a command is proposed again
 }
 
 // Decided is the body of a "decided" entry.
@@ -221,6 +222,7 @@ type Request struct {
 	Index      int
 	Replaces   string
 	Repeat     bool
+	Grant      string // a question in which people already decided about this very command; the approver checks it
 }
 
 // Entry is one entry of the shell journal as the gate reads it back.

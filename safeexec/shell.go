@@ -252,6 +252,9 @@ func (c Command) Display() string {
 	return strings.ReplaceAll(q[1:len(q)-1], `\"`, `"`)
 }
 
+// Quote is an argument list as cards and journals show it; see [Command.Display].
+func Quote(argv []string) string { return policy.Quote(argv) }
+
 // request parses what r asks for: its text, or its argument list re-quoted and
 // parsed like any text.
 func (s *Shell) request(r Request) Command {

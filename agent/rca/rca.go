@@ -61,7 +61,7 @@ type Input struct {
 type Report struct {
 	Markdown    string
 	Title       string
-	Verdict     string // RootCause, NoFault, Unverified
+	Verdict     string // RootCause, NoFault, Unverified, Swept
 	Confidence  string // high, medium, low
 	Summary     string
 	Causes      []agent.Cause // only those that evidence supports
@@ -76,6 +76,9 @@ func Build(in Input) (Report, error) {
 	d, err := read(in)
 	if err != nil {
 		return Report{}, fmt.Errorf("build report of %s: %w", in.SessionID, err)
+	}
+	if d.swept() {
+		return d.buildSweep(), nil
 	}
 	j := d.judge()
 	gaps := d.gaps(j)

@@ -91,6 +91,11 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Deci
 	if a.Access.Refuse != "" {
 		return a.answer(ctx, p.ID, StateDenied, a.Access.Refuse)
 	}
+	if p.Grant != "" {
+		if err := a.grant(ctx, p); err != nil {
+			return safeexec.Decision{}, fmt.Errorf("grant %s: %w", p.AuditID, err)
+		}
+	}
 	var d safeexec.Decision
 	var seen Stored
 	err = Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Time, error) {

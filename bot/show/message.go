@@ -61,6 +61,15 @@ type RootView struct {
 	Approvers []string // users and groups; empty: nobody
 	Verdict   string   // of a finished case
 	Started   time.Time
+	Sweep     bool // the case removes what others left
+}
+
+// Title is the first line of the case.
+func (r RootView) Title() string {
+	if r.Sweep {
+		return r.Symptom
+	}
+	return "Investigating: " + r.Symptom
 }
 
 // ProgressView is the state of the investigation.
@@ -70,6 +79,15 @@ type ProgressView struct {
 	Hidden     int // earlier steps that are not listed
 	Turn       int
 	Done       bool
+	Sweep      bool
+}
+
+// First is what is done before there is a step.
+func (p ProgressView) First() string {
+	if p.Sweep {
+		return "Looking for what is left"
+	}
+	return "Reading the symptom"
 }
 
 // Step is one command in the progress message.
@@ -120,6 +138,7 @@ type CardView struct {
 // QuestionView is a question with its answer.
 type QuestionView struct {
 	Question  agent.Question
+	Commands  []string // what one of the answers lets run, each as a card would show it
 	Answer    *agent.Answer
 	SessionID string
 }

@@ -24,6 +24,7 @@ const (
 	KindOfReason   = "reason"
 	KindOfReport   = "report"
 	kindOfRepair   = "repair"
+	kindOfAsked    = "asked" // a question did not let a command run, so that it has a card
 	KindOfNotice   = "notice"
 	KindOfHold     = "hold"
 	// KindOfIntegrity: people chose what becomes of a case whose files were changed.
@@ -109,6 +110,7 @@ type Fold struct {
 	stepOf    map[string]int
 	cards     map[string]*CardView
 	own       map[string]safeexec.Proposal // RISKY ones
+	held      map[string]Message           // cards of commands that a question showed
 	questions map[string]*QuestionView
 	order     []*Message
 	byKey     map[string]*Message
@@ -129,7 +131,7 @@ type Rules struct {
 func New(sid string, rules Rules) *Fold {
 	return &Fold{
 		sid: sid, rules: rules, fold: agent.NewFold(sid),
-		stepOf: map[string]int{}, cards: map[string]*CardView{}, own: map[string]safeexec.Proposal{},
+		stepOf: map[string]int{}, cards: map[string]*CardView{}, held: map[string]Message{}, own: map[string]safeexec.Proposal{},
 		questions: map[string]*QuestionView{}, byKey: map[string]*Message{},
 	}
 }
@@ -272,9 +274,10 @@ func (s *Fold) open(e agent.Entry) {
 	}
 	o := s.opened
 	s.lastHead = e.N
-	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: s.rules.Approvers, Started: e.Time}
-	s.add(Message{Key: "root", Entry: e.N, Kind: KindRoot, Text: "Investigating: " + o.Symptom, Root: &s.root})
-	s.add(Message{Key: "progress", Entry: e.N, Kind: KindProgress, Text: "Reading the symptom", Progress: &s.progress})
+	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: s.rules.Approvers, Started: e.Time, Sweep: o.Kind == agent.KindSweep}
+	s.progress.Sweep = s.root.Sweep
+	s.add(Message{Key: "root", Entry: e.N, Kind: KindRoot, Text: s.root.Title(), Root: &s.root})
+	s.add(Message{Key: "progress", Entry: e.N, Kind: KindProgress, Text: s.progressText(), Progress: &s.progress})
 }
 
 func (s *Fold) turn(e agent.Entry) {
@@ -294,6 +297,9 @@ func (s *Fold) question(e agent.Entry) {
 		return
 	}
 	v := &QuestionView{Question: q, SessionID: s.sid}
+	for _, argv := range q.Commands {
+		v.Commands = append(v.Commands, safeexec.Quote(argv))
+	}
 	s.questions[q.ID] = v
 	s.add(Message{Key: "question/" + q.ID, Entry: e.N, Kind: KindQuestion, Text: q.Text, Question: v})
 }
@@ -333,7 +339,11 @@ func (s *Fold) report(e agent.Entry) {
 	}
 	s.add(Message{Key: "report", Entry: e.N, Kind: KindReport, Text: r.Title + ": " + r.Summary, Report: &r})
 	s.add(Message{Key: "file", Entry: e.N, Kind: KindFile, Text: "Report of " + s.sid, Report: &r})
-	s.log(e, LogView{What: "ended"})
+	what := "ended"
+	if s.root.Sweep {
+		what = "swept"
+	}
+	s.log(e, LogView{What: what})
 }
 
 func (s *Fold) applyShell(e agent.Entry) {
@@ -346,6 +356,8 @@ func (s *Fold) applyShell(e agent.Entry) {
 		s.intent(e)
 	case "outcome":
 		s.outcome(e)
+	case kindOfAsked:
+		s.asked(e)
 	}
 }
 
@@ -373,9 +385,30 @@ func (s *Fold) proposed(e agent.Entry) {
 	if p.Patience > 0 {
 		c.Withdraw = e.Time.Add(p.Patience)
 	}
-	s.cards[e.ID], s.own[e.ID] = c, p
+	s.own[e.ID] = p
 	s.steps[len(s.steps)-1].State = "waiting"
+	if p.Grant != "" { // a question showed it; it gets a card when that does not count
+		s.held[e.ID] = Message{Key: fmt.Sprintf("card/%03d", e.N), Entry: e.N, Kind: KindCard, Card: c}
+		return
+	}
+	s.cards[e.ID] = c
 	s.add(Message{Key: fmt.Sprintf("card/%03d", e.N), Entry: e.N, Kind: KindCard, Text: cardText(c), Card: c})
+}
+
+// asked shows the card of a command whose question did not let it run.
+func (s *Fold) asked(e agent.Entry) {
+	var a struct {
+		AuditID string `json:"audit_id"`
+	}
+	if json.Unmarshal(e.Body, &a) != nil {
+		return
+	}
+	if m, ok := s.held[a.AuditID]; ok {
+		delete(s.held, a.AuditID)
+		s.cards[a.AuditID] = m.Card
+		m.Text = cardText(m.Card)
+		s.add(m)
+	}
 }
 
 func cardText(c *CardView) string {
@@ -529,5 +562,5 @@ func (s *Fold) progressText() string {
 	if n := len(s.steps); n > 0 {
 		return fmt.Sprintf("%d commands so far, now: %s", n, s.steps[n-1].Command)
 	}
-	return "Reading the symptom"
+	return s.progress.First()
 }

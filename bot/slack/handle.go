@@ -21,6 +21,7 @@ const usage = "*ghostbot*\n" +
 	"`/ghost investigate <symptom>` opens a case: say what fails, where, since when. Example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`\n" +
 	"`/ghost status` lists the cases of this channel\n" +
 	"`/ghost stop [case]` ends a case and reports what was found\n" +
+	"`/ghost cleanup` looks for packet captures that other cases left in the cloud, and removes those that an approver lets go\n" +
 	"`/ghost help` shows this\n" +
 	"Reply in a case's thread to add facts or correct the bot; write `stop` there to end it."
 
@@ -37,10 +38,12 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 		text = f.status(sctx, c.ChannelID)
 	case "stop":
 		text = f.stop(sctx, c, strings.TrimSpace(rest))
+	case "cleanup":
+		text = f.cleanup(sctx, c)
 	case "help", "":
 		text = usage
 	default:
-		text = "`" + escape(cut(oneLine(verb), 40)) + "` is not a ghostbot command. Accepted: investigate, status, stop, help.\n" + usage
+		text = "`" + escape(cut(oneLine(verb), 40)) + "` is not a ghostbot command. Accepted: investigate, status, stop, cleanup, help.\n" + usage
 	}
 	if text == "" {
 		f.ack(ctx, j, nil)
@@ -63,6 +66,22 @@ func (f *Front) open(ctx context.Context, c slackgo.SlashCommand, symptom string
 	if oneLine(symptom) == "" {
 		return "What should be investigated? Say what fails, where, since when, for example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`"
 	}
+	if why := f.mayOpen(ctx, c); why != "" {
+		return why
+	}
+	_, err := f.desk.Open(ctx, bot.Opening{
+		Delivery: "slash " + c.TriggerID, Symptom: symptom, Requester: c.UserID,
+		Place: bot.Place{Transport: "slack", Team: c.TeamID, Channel: c.ChannelID},
+	})
+	if err != nil {
+		f.log.Error("case is not opened", "err", err)
+		return "No case was opened: the store does not answer. Nothing was started; try again in a minute."
+	}
+	return ""
+}
+
+// mayOpen says why nobody or not this person may open a case here; "" when they may.
+func (f *Front) mayOpen(ctx context.Context, c slackgo.SlashCommand) string {
 	if why := f.desk.Allowed(c.ChannelID); why != "" {
 		return escape(why)
 	}
@@ -74,13 +93,25 @@ func (f *Front) open(ctx context.Context, c slackgo.SlashCommand, symptom string
 	} else if !p.Active || !p.Human || !p.Member {
 		return "No case was opened: " + escape(p.Explain) + "."
 	}
-	_, err := f.desk.Open(ctx, bot.Opening{
-		Delivery: "slash " + c.TriggerID, Symptom: symptom, Requester: c.UserID,
-		Place: bot.Place{Transport: "slack", Team: c.TeamID, Channel: c.ChannelID},
+	return ""
+}
+
+// cleanup opens the case that removes what others left, where the person is.
+func (f *Front) cleanup(ctx context.Context, c slackgo.SlashCommand) string {
+	if why := f.mayOpen(ctx, c); why != "" {
+		return why
+	}
+	sid, err := f.desk.Sweep(ctx, bot.Opening{
+		Delivery: "slash " + c.TriggerID, Requester: c.UserID, Place: bot.Place{Transport: "slack", Team: c.TeamID, Channel: c.ChannelID},
 	})
-	if err != nil {
-		f.log.Error("case is not opened", "err", err)
-		return "No case was opened: the store does not answer. Nothing was started; try again in a minute."
+	switch {
+	case errors.Is(err, bot.ErrNoSweeps):
+		return "Captures are not configured here, so nothing can have been left in the cloud."
+	case errors.Is(err, bot.ErrSweeping):
+		return "A clean-up is under way already: case `" + escape(sid) + "`. See `/ghost status` in its channel."
+	case err != nil:
+		f.log.Error("sweep is not opened", "err", err)
+		return "No clean-up was started: the store does not answer. Try again in a minute."
 	}
 	return ""
 }

@@ -101,21 +101,36 @@ func renderRoot(m show.Message) (string, []slackgo.Block) {
 		state += ": " + verdictText(r.Verdict)
 	}
 	symptom := cut(oneLine(r.Symptom), 1500)
-	facts := fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s  ·  brain %s", escape(state), escape(m.SessionID), mention(r.Requester), escape(cut(r.Brain, 60)))
+	facts := fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s  ·  brain %s", escape(state), escape(m.SessionID), askedBy(r.Requester), escape(cut(r.Brain, 60)))
 	who := "*Nobody may approve commands here*: no approvers are configured. Only read-only probes will run."
-	if len(r.Approvers) > 0 {
+	switch {
+	case r.Sweep:
+		facts = fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s", escape(state), escape(m.SessionID), askedBy(r.Requester))
+		if len(r.Approvers) > 0 {
+			who = "Nothing is removed unless an approver says so. Write `stop` to end."
+		}
+	case len(r.Approvers) > 0:
 		who = "Read-only probes run by themselves. Anything else asks here first. Reply in this thread to steer; write `stop` to end."
 	}
-	blocks := []slackgo.Block{slackgo.NewHeaderBlock(plainText("Investigating: "+symptom, headerMax))}
-	if len([]rune("Investigating: "+symptom)) > headerMax { // the header does not hold all of it
+	r.Symptom = symptom
+	blocks := []slackgo.Block{slackgo.NewHeaderBlock(plainText(r.Title(), headerMax))}
+	if len([]rune(r.Title())) > headerMax { // the header does not hold all of it
 		blocks = append(blocks, slackgo.NewRichTextBlock("symptom", slackgo.NewRichTextSection(word(symptom))))
 	}
-	return "Investigating: " + escape(cut(symptom, 300)), append(blocks, contextLine(facts), contextLine(who))
+	return escape(cut(r.Title(), 315)), append(blocks, contextLine(facts), contextLine(who))
 }
 
 // headerMax is how much of a symptom the header of a case holds; a header may have
 // 150 characters.
 const headerMax = 140
+
+// askedBy names whoever opened the case; a bot that starts looks by itself.
+func askedBy(id string) string {
+	if id == "" {
+		return "the bot"
+	}
+	return mention(id)
+}
 
 func verdictText(v string) string {
 	switch v {
@@ -125,6 +140,8 @@ func verdictText(v string) string {
 		return "no fault found"
 	case "unverified":
 		return "could not be verified"
+	case "sweep":
+		return "clean-up done"
 	}
 	return oneLine(v)
 }
@@ -133,7 +150,7 @@ func renderProgress(m show.Message) (string, []slackgo.Block) {
 	p := m.Progress
 	var parts []slackgo.RichTextElement
 	if len(p.Hypotheses) == 0 && len(p.Steps) == 0 {
-		parts = append(parts, slackgo.NewRichTextSection(word("Reading the symptom …")))
+		parts = append(parts, slackgo.NewRichTextSection(word(p.First()+" …")))
 	}
 	if len(p.Hypotheses) > 0 {
 		parts = append(parts, slackgo.NewRichTextSection(bold("Hypotheses")), hypothesisList(p.Hypotheses))
@@ -330,10 +347,27 @@ func buttons(c *show.CardView, short string) slackgo.Block {
 		b(actDeny, "Deny", "Deny", slackgo.StyleDanger), b(actModify, "Modify", "Modify", ""), more)
 }
 
+// batches joins lines to texts of at most n bytes each; a line is never cut, so that
+// people see all of what an answer lets run.
+func batches(lines []string, n int) []string {
+	var out []string
+	for _, l := range lines {
+		if k := len(out) - 1; k >= 0 && len(out[k])+1+len(l) <= n {
+			out[k] += "\n" + l
+		} else {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
 func renderQuestion(m show.Message) (string, []slackgo.Block) {
 	q, a := m.Question.Question, m.Question.Answer
 	text := cut(q.Text, 2000)
 	blocks := []slackgo.Block{slackgo.NewRichTextBlock("question", slackgo.NewRichTextSection(word(clean(text))))}
+	for i, part := range batches(m.Question.Commands, commandMax) {
+		blocks = append(blocks, slackgo.NewRichTextBlock(fmt.Sprintf("commands%d", i), pre(part)))
+	}
 	if a != nil {
 		line := "answered: *" + escape(oneLine(a.Text)) + "*"
 		switch {
@@ -367,7 +401,7 @@ func renderQuestion(m show.Message) (string, []slackgo.Block) {
 var logWords = map[string]string{
 	"approved": "Approved", "denied": "Denied", "modified": "Edited", "expired": "Expired", "cancelled": "Cancelled",
 	"superseded": "Superseded", "ran": "Ran", "refused": "Refused", "takeover": "Take-over", "repaired": "Journal repaired",
-	"heard": "Heard", "head": "Journal head", "ended": "Investigation ended", "stopped": "Stopped", "reason": "Reason", "notice": "Note", "rests": "Resting",
+	"heard": "Heard", "head": "Journal head", "ended": "Investigation ended", "swept": "Clean-up ended", "stopped": "Stopped", "reason": "Reason", "notice": "Note", "rests": "Resting",
 }
 
 func renderLog(m show.Message) (string, []slackgo.Block) {

@@ -71,6 +71,9 @@ func (f *Front) present(a ask) {
 		f.o.Console.Prompt("Your choice: ", "")
 	case a.question != nil:
 		f.print("", a.question.Question.Text)
+		for _, c := range a.question.Commands {
+			f.print("  ", c)
+		}
 		f.print("", "  "+options(a.question.Question.Options))
 		f.o.Console.Prompt("Your choice: ", "")
 	default:

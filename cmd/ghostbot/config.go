@@ -7,10 +7,12 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/joho/godotenv"
 	"github.com/kelseyhightower/envconfig"
@@ -69,6 +71,8 @@ type config struct {
 	Location       string        `envconfig:"GHOST_AZ_LOCATION"`
 	StorageAccount string        `envconfig:"GHOST_AZ_STORAGE_ACCOUNT"`
 	Container      string        `envconfig:"GHOST_AZ_CONTAINER"`
+	OpsChannel     string        `envconfig:"GHOST_OPS_CHANNEL"`
+	Path           string        `envconfig:"GHOST_PATH"`
 	JournalKeyFile string        `envconfig:"GHOST_JOURNAL_KEY_FILE"`
 }
 
@@ -77,7 +81,7 @@ type config struct {
 var ours = []string{
 	"GHOST_APPROVERS", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
 	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_RECALL", "GHOST_READ_ONLY",
-	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_JOURNAL_KEY_FILE", "GHOST_FAULT", "GHOST_FAULT_COUNT",
+	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_OPS_CHANNEL", "GHOST_PATH", "GHOST_JOURNAL_KEY_FILE", "GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 
 // loadEnv reads .env in the working directory when it is there; variables that
@@ -172,6 +176,14 @@ func (c *config) check() error {
 	for _, ch := range c.Channels {
 		if !channelID.MatchString(ch) {
 			return usageError("GHOST_CHANNELS: %q is not a Slack channel id (C...)", ch)
+		}
+	}
+	if c.OpsChannel != "" && !channelID.MatchString(c.OpsChannel) {
+		return usageError("GHOST_OPS_CHANNEL: %q is not a Slack channel id (C...)", c.OpsChannel)
+	}
+	for _, dir := range filepath.SplitList(c.Path) {
+		if !filepath.IsAbs(dir) || strings.ContainsFunc(dir, unicode.IsControl) {
+			return usageError("GHOST_PATH: %q is not accepted (accepted: absolute directories, separated by colons)", dir)
 		}
 	}
 	for _, r := range c.TwoPerson {

@@ -21,6 +21,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/show"
 	"ghostbot/bot/term"
+	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/store"
 )
 
@@ -283,12 +284,12 @@ func (o occasional) Append(ctx context.Context, kind string, body any) (n uint64
 		return 0, "", err
 	}
 	defer o.p.db.Release(context.WithoutCancel(ctx), l)
-	log, err := audit.Open(ctx, audit.Options{Dir: o.p.auditDir, SID: audit.Register, Fence: l.Fence, Stream: stream{o.p.db, store.Deployment, l.Fence}, Keys: o.p.keys})
+	log, err := audit.Open(ctx, audit.Options{Dir: o.p.auditDir, SID: audit.Register, Fence: l.Fence, Stream: ledger.Stream{DB: o.p.db, Scope: store.Deployment, Fence: l.Fence}, Keys: o.p.keys})
 	if err != nil {
 		return 0, "", err
 	}
 	defer log.Close()
-	return journal{log.Journal(audit.Register)}.Append(ctx, kind, body)
+	return ledger.Journal{Of: log.Journal(audit.Register)}.Append(ctx, kind, body)
 }
 
 // AppendVia implements [bot.Journal]; nothing registers that way.

@@ -15,10 +15,12 @@ import (
 	"ghostbot/agent"
 	"ghostbot/agent/brains"
 	"ghostbot/agent/recall"
+	"ghostbot/agent/sweep"
 	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
@@ -68,6 +70,7 @@ type program struct {
 	auditDir string
 	workDir  string
 	self     string // the program's own binary
+	owner    string // the installation, in the names of what is made in the cloud
 	policy   *policy.Policy
 	redactor *redact.Redactor
 	brain    agent.Brain
@@ -104,7 +107,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	if err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
-	p.db, p.close = db, func() { db.Close() }
+	p.db, p.owner, p.close = db, db.Installation(), func() { db.Close() }
 	if cfg.Anonymize {
 		if p.topology, err = topologySecret(c.state()); err != nil {
 			p.close()
@@ -161,6 +164,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		Alike:    recall.Same,
 		Recall:   p.recall,
 		Session:  agent.SessionFile,
+		Sweeps:   p.cfg.cloud().Set(),
 		Log:      p.log,
 	}
 }
@@ -189,11 +193,11 @@ func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
 		return nil, nil, fail(exitUnavailable, "state directory: %w", err)
 	}
 	log, err := audit.Open(ctx, audit.Options{Dir: p.auditDir, SID: audit.Register, Fence: l.Fence,
-		Stream: stream{p.db, store.Deployment, l.Fence}, Keys: p.keys})
+		Stream: ledger.Stream{DB: p.db, Scope: store.Deployment, Fence: l.Fence}, Keys: p.keys})
 	if err != nil {
 		return nil, nil, fail(exitUnavailable, "register: %w", err)
 	}
-	j := journal{log.Journal(audit.Register)}
+	j := ledger.Journal{Of: log.Journal(audit.Register)}
 	body := map[string]any{"policy": p.policy.Version(), "brain": p.brain.Name(), "approvers": p.cfg.Approvers, "version": versionText()}
 	if _, _, err := j.Append(ctx, "served", body); err != nil {
 		return nil, nil, fail(exitUnavailable, "register: %w", err)
@@ -207,14 +211,14 @@ func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
 }
 
 func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
-	log, err := audit.Open(ctx, audit.Options{Dir: p.auditDir, SID: sid, Fence: fence, Stream: stream{p.db, sid, fence}, Keys: p.keys})
+	log, err := audit.Open(ctx, audit.Options{Dir: p.auditDir, SID: sid, Fence: fence, Stream: ledger.Stream{DB: p.db, Scope: sid, Fence: fence}, Keys: p.keys})
 	if errors.Is(err, audit.ErrBroken) || errors.Is(err, audit.ErrDiverged) {
 		return nil, fmt.Errorf("%w: %w", bot.ErrTampered, err)
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &caseLog{log: log}, nil
+	return ledger.NewCase(log), nil
 }
 
 // investigator builds the gate, the captures and the agent of one case.
@@ -223,13 +227,18 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 	dir := filepath.Join(p.workDir, parts.SessionID)
 	shell, err := safeexec.New(safeexec.Options{
 		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Shell, Approver: parts.Approver,
-		Redactor: p.redactor, Dir: dir, ApprovalTTL: p.cfg.ApprovalTTL,
+		Redactor: p.redactor, Dir: dir, Path: p.cfg.Path, Identity: p.cfg.cloud().Identity, ApprovalTTL: p.cfg.ApprovalTTL,
 		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester, Anonymizer: hide,
 	})
 	if err != nil {
 		return nil, err
 	}
-	captures := p.cfg.cloud().Captures(cloud.Case{SessionID: parts.SessionID, Gate: shell, Journal: parts.Log.Journal(audit.Tasks), Feed: parts.Feed, Self: p.self, Dir: dir})
+	captures := p.cfg.cloud().Captures(cloud.Case{SessionID: parts.SessionID, Gate: shell, Journal: parts.Log.Journal(audit.Tasks), Feed: parts.Feed,
+		Self: p.self, Dir: dir, Owner: p.owner, Left: &cloud.Left{AuditDir: p.auditDir, WorkDir: p.workDir, SelfID: parts.SessionID, Open: p.open}})
+	if parts.Opened.Kind == agent.KindSweep {
+		return sweep.New(sweep.Options{SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
+			People: parts.People, Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL})
+	}
 	return agent.New(agent.Options{
 		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
@@ -254,6 +263,29 @@ func (p *program) recall(ctx context.Context, c bot.CaseInfo) ([]agent.Recalled,
 		clean = func(s string) string { return hide.Hide(p.scrub(s)) }
 	}
 	return memory.Options{DB: p.db, Dir: p.auditDir, Keys: p.keys, Scope: p.cfg.Recall, Clean: clean}.Recall(ctx, c)
+}
+
+// open reports whether a case has not ended. One that the store does not know was
+// made elsewhere, and may be open there.
+func (p *program) open(ctx context.Context, sid string) (bool, error) {
+	c, err := p.desk.Case(ctx, sid)
+	if errors.Is(err, bot.ErrNoCase) {
+		return true, nil
+	}
+	return !c.Closed, err
+}
+
+// sweepAtStart looks once a day for what cases left, in the channel for operators.
+func (p *program) sweepAtStart(ctx context.Context) {
+	if p.cfg.OpsChannel == "" || !p.cfg.cloud().Set() {
+		return
+	}
+	_, err := p.desk.Sweep(ctx, bot.Opening{
+		Delivery: "daily sweep " + time.Now().UTC().Format(time.DateOnly), Place: bot.Place{Transport: "slack", Channel: p.cfg.OpsChannel},
+	})
+	if err != nil && !errors.Is(err, bot.ErrSweeping) {
+		p.log.Error("what cases left is not looked for", "err", err)
+	}
 }
 
 // topologySecret reads the installation's secret for names of addresses, and
@@ -327,6 +359,7 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 	if p.cfg.Brain == brains.Auto {
 		wg.Go(func() { _ = p.checkModel(ctx) }) // it only warns
 	}
+	p.sweepAtStart(ctx)
 	err := front.Serve(ctx, p.desk)
 	stop()
 	wg.Wait()

@@ -58,6 +58,32 @@ type Capture struct {
 	Filters         []Filter
 }
 
+// HeaderBytes is how much of each packet is captured when nobody asks for more: it
+// holds Ethernet, IPv6 and the longest TCP header, and little else.
+const HeaderBytes = 128
+
+// Effect is what an approver reads about a capture.
+func (c Capture) Effect() string {
+	what := "headers only: the first " + strconv.Itoa(c.PacketBytes) + " bytes of each packet"
+	if c.PacketBytes > HeaderBytes {
+		what = "WITH PAYLOAD: the first " + strconv.Itoa(c.PacketBytes) + " bytes of each packet"
+	}
+	if len(c.Filters) > 0 {
+		what += ", filtered"
+	}
+	account := c.Account[strings.LastIndexByte(c.Account, '/')+1:]
+	return fmt.Sprintf("captures packets on %s for %d s, %s, at most %d MiB in all, into storage account %s; session and blob stay until they are deleted, and the capture agent writes with a key of the account",
+		c.VM, c.Seconds, what, max(1, c.TotalBytes>>20), account)
+}
+
+// KeyEffect warns of an account key, where auth is "key".
+func KeyEffect(auth, account, effect string) string {
+	if auth != "key" {
+		return effect
+	}
+	return strings.TrimPrefix(effect+"; fetches and uses the account key of "+account+", which opens everything in it", "; ")
+}
+
 // Create starts a capture and does not wait for it.
 func (a Az) Create(c Capture) []string {
 	argv := []string{"az", "network", "watcher", "packet-capture", "create", "--vm", c.VM, "--resource-group", c.Group, "--name", c.Name, "--storage-account", c.Account}
@@ -93,6 +119,11 @@ func (a Az) watcher(verb, location, name string, more ...string) []string {
 // List asks for the names of all captures of ours in a region.
 func (a Az) List(location, prefix string) []string {
 	return a.with("az", "network", "watcher", "packet-capture", "list", "--location", location, "--query", "[?starts_with(name, '"+prefix+"')].name", "-o", "json")
+}
+
+// Watchers asks in which regions there is a Network Watcher.
+func (a Az) Watchers() []string {
+	return a.with("az", "network", "watcher", "list", "--query", "[].location", "-o", "json")
 }
 
 // Download fetches a blob into a file.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"net/url"
 	"regexp"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -156,7 +157,10 @@ func ParseBlob(path, account string) (Blob, error) {
 
 // maxName leaves room, within the 80 characters of a network object, for the
 // prefix, the second and the mark.
-const maxName = 50
+const maxName = 40
+
+// Keep is how long what was made in the cloud may be needed; its name says so.
+const Keep = 24 * time.Hour
 
 // Task is the stem of a task's id: prefix, target with '-' for what names may not
 // hold, and the second at which the capture was asked for. Of a resource id that
@@ -175,10 +179,61 @@ func Task(target string, at time.Time) string {
 	return Prefix + clean + "_" + at.UTC().Format("20060102T150405")
 }
 
-// Mark makes ids differ that one second and one name would make equal: two cases
-// that capture the same VM, and long names that were cut. The words are what the
-// task is for (case, place in it, end).
-func Mark(words ...string) string {
-	sum := sha256.Sum256([]byte(strings.Join(words, "\x00")))
-	return "_" + hex.EncodeToString(sum[:3])
+// Mark is the end of an id. It makes ids differ that one second and one name would
+// make equal, and tells whoever finds the object whose it is and when it may go.
+type Mark struct {
+	Owner string // the deployment
+	Case  string
+	Place string // in the case: which request, which end
+}
+
+// String is m as the end of a name: digests of owner, case and place, and the hours
+// of [Keep].
+func (m Mark) String() string {
+	return "_" + digest(m.Owner)[:4] + digest(m.Case)[:6] + digest(m.Place)[:4] + "e" + strconv.Itoa(int(Keep/time.Hour))
+}
+
+func digest(s string) string {
+	sum := sha256.Sum256([]byte(s))
+	return hex.EncodeToString(sum[:])
+}
+
+var markRE = regexp.MustCompile(`_([0-9]{8}T[0-9]{6})(?:_([0-9a-f]{4})[0-9a-f]{10}e([0-9]{1,3}))?$`)
+
+// Made is what the name of an object says.
+type Made struct {
+	Owner   string // digest of the deployment; "" in a name without a mark
+	At      time.Time
+	Expires time.Time // never before At
+}
+
+// By reports whether it was made by this deployment.
+func (m Made) By(owner string) bool { return m.Owner != "" && m.Owner == digest(owner)[:4] }
+
+// Read reads the name of an object of ours; ok is false when it does not say when
+// it was made.
+func Read(name string) (m Made, ok bool) {
+	f := markRE.FindStringSubmatch(name)
+	if f == nil || !strings.HasPrefix(name, Prefix) {
+		return m, false
+	}
+	at, err := time.Parse("20060102T150405", f[1])
+	if err != nil {
+		return m, false
+	}
+	m = Made{Owner: f[2], At: at, Expires: at.Add(Keep)}
+	if hours, err := strconv.Atoi(f[3]); err == nil {
+		m.Expires = at.Add(time.Duration(hours) * time.Hour)
+	}
+	return m, true
+}
+
+// Plain drops what a terminal or a log could take for an order.
+func Plain(s string) string {
+	return strings.Map(func(c rune) rune {
+		if c < ' ' || c == 0x7f {
+			return -1
+		}
+		return c
+	}, s)
 }

@@ -128,16 +128,36 @@ func TestTask(t *testing.T) {
 		t.Errorf("of an id: %s", got)
 	}
 	seen := map[string]bool{}
-	for _, words := range [][]string{{"a", "b"}, {"ab"}, {"a", "b", ""}, {"b", "a"}} {
-		m := Mark(words...)
-		if seen[m] || len(m) != 7 {
-			t.Errorf("mark %q of %q", m, words)
+	for _, m := range []Mark{{"a", "b", "c"}, {"ab", "", "c"}, {"a", "bc", ""}, {"b", "a", "c"}, {}} {
+		if seen[m.String()] || len(m.String()) != 18 {
+			t.Errorf("mark %s of %+v", m, m)
 		}
-		seen[m] = true
+		seen[m.String()] = true
 	}
 	for _, name := range []string{"vm-01", strings.Repeat("x", 500), id, strings.Repeat("é", 90)} {
-		if got := Task(name, at) + Mark(name); !ValidTask(got) || len(got) > 80 {
+		if got := Task(name, at) + (Mark{Place: name}).String(); !ValidTask(got) || len(got) > 80 {
 			t.Errorf("%s (%d) is no name", got, len(got))
+		}
+	}
+}
+
+func TestRead(t *testing.T) {
+	at := time.Date(2026, 3, 14, 9, 45, 12, 0, time.UTC)
+	mine := Task("vm-01", at) + Mark{"team-1", "ghost_1", "x"}.String()
+	m, ok := Read(mine)
+	if !ok || !m.At.Equal(at) || !m.Expires.Equal(at.Add(24*time.Hour)) || !m.By("team-1") || m.By("team-2") {
+		t.Errorf("%s: %+v, %v", mine, m, ok)
+	}
+	m, ok = Read("ghost_vm-01_20260314T094512")
+	if !ok || !m.Expires.Equal(at.Add(24*time.Hour)) || m.By("") || m.By("team-1") {
+		t.Errorf("without a mark: %+v, %v", m, ok)
+	}
+	if m, ok = Read("ghost_vm_20260314T094512_00000000000000e1"); !ok || !m.Expires.Equal(at.Add(time.Hour)) {
+		t.Errorf("an hour: %+v, %v", m, ok)
+	}
+	for _, s := range []string{"", "ghost_", "ghost_vm", "other_vm_20260314T094512", "ghost_vm_20261399T094512", "ghost_vm_20260314T094512_00000000000000e9999", "ghost_vm_20260314T094512_0000"} {
+		if m, ok := Read(s); ok {
+			t.Errorf("%q: %+v", s, m)
 		}
 	}
 }

@@ -172,3 +172,6 @@ func newGeneration() (g generation, err error) {
 	_, err = rand.Read(g[:])
 	return g, err
 }
+
+// Installation is the random identity of this state directory, made with it.
+func (db *DB) Installation() string { return db.origin.Installation }

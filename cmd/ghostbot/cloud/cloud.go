@@ -27,6 +27,15 @@ type Account struct {
 // then.
 func (a Account) Set() bool { return a.Subscription != "" }
 
+// Identity is what an approval of a cloud command is for: another subscription wants
+// another one.
+func (a Account) Identity() string {
+	if !a.Set() {
+		return ""
+	}
+	return "subscription " + a.Subscription
+}
+
 // Check wants all of an account but the container, or nothing. The error names
 // the variable, its value and what is accepted. A hidden topology does not go with
 // it: what Azure answers is taken into the next command.
@@ -64,7 +73,7 @@ func (a Account) Check(hidden bool) error {
 // Leftovers is the line about captures that other cases left.
 func (a Account) Leftovers() string {
 	if a.Set() {
-		return "  [..] Captures that other cases left are not looked for: see az network watcher packet-capture list."
+		return "  [..] What other cases left in the cloud is looked for by: ghostbot cleanup."
 	}
 	return "  [OK] No orphaned captures: captures are not configured."
 }
@@ -77,6 +86,8 @@ type Case struct {
 	Feed      func(ctx context.Context, after uint64) ([]agent.Entry, error)
 	Self      string // the program's own binary
 	Dir       string // working directory of the case's commands
+	Owner     string // of what is made in the cloud: the installation
+	Left      *Left  // nil: nothing is looked for
 }
 
 // Captures returns the captures of a case; without an account they say that there
@@ -88,11 +99,15 @@ func (a Account) Captures(c Case) *orchestrator.Orchestrator {
 	if abs, err := filepath.Abs(c.Dir); err == nil { // as the gate makes it, which exists already
 		c.Dir = abs
 	}
-	return orchestrator.New(orchestrator.Options{
-		SessionID: c.SessionID, Gate: c.Gate, Journal: c.Journal, Past: c.past, Self: c.Self, Dir: c.Dir,
+	o := orchestrator.Options{
+		SessionID: c.SessionID, Gate: c.Gate, Journal: c.Journal, Past: c.past, Self: c.Self, Dir: c.Dir, Owner: c.Owner,
 		Subscription: a.Subscription, ResourceGroup: a.ResourceGroup, Location: a.Location,
 		Account: a.StorageAccount, Container: a.Container,
-	})
+	}
+	if c.Left != nil {
+		o.Others, o.Files = c.Left.Others, c.Left.Files
+	}
+	return orchestrator.New(o)
 }
 
 // past reads from the journals of the case what its captures need to know.

@@ -1,7 +1,6 @@
-package main
+package ledger
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -10,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -26,7 +26,7 @@ type held struct {
 	db    *file.DB
 	lease store.Lease
 	dir   string
-	log   *caseLog
+	log   *Case
 }
 
 func holdCase(t *testing.T) held {
@@ -36,7 +36,7 @@ func holdCase(t *testing.T) held {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { db.Close() })
-	l, err := db.Acquire(t.Context(), sid, "me", registerLease)
+	l, err := db.Acquire(t.Context(), sid, "me", 10*365*24*time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -45,17 +45,17 @@ func holdCase(t *testing.T) held {
 	return h
 }
 
-func (h held) open(t *testing.T) *caseLog {
+func (h held) open(t *testing.T) *Case {
 	t.Helper()
-	log, err := audit.Open(t.Context(), audit.Options{Dir: h.dir, SID: sid, Fence: h.lease.Fence, Stream: stream{h.db, sid, h.lease.Fence}})
+	log, err := audit.Open(t.Context(), audit.Options{Dir: h.dir, SID: sid, Fence: h.lease.Fence, Stream: Stream{h.db, sid, h.lease.Fence}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { log.Close() })
-	return &caseLog{log: log}
+	return NewCase(log)
 }
 
-func note(t *testing.T, l *caseLog, name, text string) {
+func note(t *testing.T, l *Case, name, text string) {
 	t.Helper()
 	if _, _, err := l.Journal(name).Append(t.Context(), "notice", map[string]string{"text": text}); err != nil {
 		t.Fatal(err)
@@ -194,7 +194,7 @@ func TestAppendOutlivesItsContext(t *testing.T) {
 func TestStreamIsTheFile(t *testing.T) {
 	h := holdCase(t)
 	note(t, h.log, audit.Case, "x")
-	s := stream{h.db, sid, h.lease.Fence}
+	s := Stream{h.db, sid, h.lease.Fence}
 	lines, err := s.Lines(t.Context(), 0)
 	if err != nil || len(lines) != 1 {
 		t.Fatalf("%d lines, %v", len(lines), err)
@@ -264,7 +264,7 @@ func TestFenced(t *testing.T) {
 	if err := h.db.Release(t.Context(), h.lease); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := h.db.Acquire(t.Context(), sid, "other", registerLease); err != nil {
+	if _, err := h.db.Acquire(t.Context(), sid, "other", 10*365*24*time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	if _, _, err := h.log.Journal(audit.Case).Append(t.Context(), "notice", 1); err == nil {
@@ -275,87 +275,5 @@ func TestFenced(t *testing.T) {
 	}
 	if err := h.log.Close(); err != nil {
 		t.Errorf("close: %v", err)
-	}
-}
-
-func TestWriteFile(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "report.md")
-	for _, text := range []string{"one", "", strings.Repeat("long ", 1<<16)} {
-		if err := writeFile(path, []byte(text)); err != nil {
-			t.Fatal(err)
-		}
-		if got, err := os.ReadFile(path); err != nil || string(got) != text {
-			t.Errorf("read %d bytes, want %d, %v", len(got), len(text), err)
-		}
-	}
-	fi, err := os.Stat(path)
-	if err != nil || fi.Mode().Perm()&0o077 != 0 {
-		t.Errorf("mode %v, %v: a report is for its owner", fi.Mode(), err)
-	}
-	os.Mkdir(filepath.Join(dir, "dir"), 0o700)
-	write(t, filepath.Join(dir, "dir", "x"), "")
-	for _, tc := range []struct{ path, want string }{
-		{filepath.Join(dir, "none", "x"), "no such file or directory"},
-		{filepath.Join(path, "x"), "not a directory"},
-		{filepath.Join(dir, "dir"), "file exists"},
-	} {
-		err := writeFile(tc.path, []byte("x"))
-		if err == nil || err.Error() != "write "+tc.path+": "+tc.want {
-			t.Errorf("got %v, want %s", err, tc.want)
-		}
-	}
-	if names, err := filepath.Glob(filepath.Join(dir, ".report-*")); err != nil || len(names) > 0 {
-		t.Errorf("left behind: %q", names)
-	}
-}
-
-// A reader never sees a part.
-func TestWriteFileIsAtomic(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "report.md")
-	old, fresh := bytes.Repeat([]byte("a"), 1<<16), bytes.Repeat([]byte("b"), 1<<17)
-	if err := writeFile(path, old); err != nil {
-		t.Fatal(err)
-	}
-	open, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer open.Close()
-	if err := writeFile(path, fresh); err != nil {
-		t.Fatal(err)
-	}
-	seen := make([]byte, 1<<18)
-	if n, _ := open.Read(seen); !bytes.Equal(seen[:n], old) {
-		t.Error("who had opened the old one sees something else")
-	}
-	if got, _ := os.ReadFile(path); !bytes.Equal(got, fresh) {
-		t.Error("the new one is not there")
-	}
-}
-
-func TestBuildReport(t *testing.T) {
-	dir := t.TempDir()
-	if _, err := buildReport(dir, sid, nil); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("no case: %v", err)
-	}
-	if _, err := writeCase(dir, sid, "s", nil); err != nil {
-		t.Fatal(err)
-	}
-	p := &program{auditDir: dir}
-	shown, err := p.report(t.Context(), sid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := os.ReadFile(reportPath(dir, sid))
-	if err != nil || string(text) != shown.Markdown || shown.Size != len(text) || shown.Path != reportPath(dir, sid) {
-		t.Errorf("the file has %d bytes, the card says %d of %s, %v", len(text), shown.Size, shown.Path, err)
-	}
-	if shown.Verdict != "root_cause" || shown.Confidence != "high" || len(shown.Causes) != 1 {
-		t.Errorf("got %+v", shown)
-	}
-	p.auditDir = filepath.Join(dir, "none")
-	if _, err := p.report(t.Context(), sid); err == nil {
-		t.Error("a report without journals")
 	}
 }

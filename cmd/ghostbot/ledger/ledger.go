@@ -1,4 +1,7 @@
-package main
+// Package ledger joins the journals of package audit to the store, the gate, the
+// agent and the bot: the store is a journal's first sink, and what happened is
+// recorded even while its context ends.
+package ledger
 
 import (
 	"context"
@@ -14,21 +17,21 @@ import (
 	"ghostbot/store"
 )
 
-// stream is the store as the journal's first sink.
-type stream struct {
-	db    store.DB
-	scope string
-	fence uint64
+// Stream is the store as the journal's first sink.
+type Stream struct {
+	DB    store.DB
+	Scope string
+	Fence uint64
 }
 
 // Append implements [audit.Stream].
-func (s stream) Append(ctx context.Context, l audit.Line) error {
-	return refused(s.db.Commit(ctx, store.Commit{Scope: s.scope, Fence: s.fence, Lines: []store.Line{storeLine(l)}}))
+func (s Stream) Append(ctx context.Context, l audit.Line) error {
+	return refused(s.DB.Commit(ctx, store.Commit{Scope: s.Scope, Fence: s.Fence, Lines: []store.Line{storeLine(l)}}))
 }
 
 // Lines implements [audit.Stream].
-func (s stream) Lines(ctx context.Context, after uint64) ([]audit.Line, error) {
-	ls, err := s.db.Lines(ctx, s.scope, after)
+func (s Stream) Lines(ctx context.Context, after uint64) ([]audit.Line, error) {
+	ls, err := s.DB.Lines(ctx, s.Scope, after)
 	out := make([]audit.Line, 0, len(ls))
 	for _, l := range ls {
 		out = append(out, audit.Line{Journal: l.Journal, N: l.N, Prev: l.Prev, Hash: l.Hash, Data: l.Data})
@@ -49,13 +52,13 @@ func refused(err error) error {
 	return err
 }
 
-// journal adapts one journal of a case to the gate, the agent and the bot. An
+// Journal adapts one journal of a case to the gate, the agent and the bot. An
 // entry is written even while its context ends: what happened is recorded.
-type journal struct{ j *audit.Journal }
+type Journal struct{ Of *audit.Journal }
 
 // Append implements the one-method journal of safeexec, agent and bot.
-func (j journal) Append(ctx context.Context, kind string, body any) (uint64, string, error) {
-	n, hash, err := j.j.Append(context.WithoutCancel(ctx), kind, body)
+func (j Journal) Append(ctx context.Context, kind string, body any) (uint64, string, error) {
+	n, hash, err := j.Of.Append(context.WithoutCancel(ctx), kind, body)
 	return n, hash, unsure(err)
 }
 
@@ -69,37 +72,40 @@ func unsure(err error) error {
 }
 
 // AppendVia implements [bot.Journal].
-func (j journal) AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (uint64, string, error) {
-	n, hash, err := j.j.AppendVia(context.WithoutCancel(ctx), kind, body, func(ctx context.Context, l audit.Line) error {
+func (j Journal) AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (uint64, string, error) {
+	n, hash, err := j.Of.AppendVia(context.WithoutCancel(ctx), kind, body, func(ctx context.Context, l audit.Line) error {
 		return refused(via(ctx, storeLine(l)))
 	})
 	return n, hash, unsure(err)
 }
 
-// caseLog adapts audit.Log to bot and agent, adding to each entry the case's head
+// Case adapts audit.Log to bot and agent, adding to each entry the case's head
 // at that entry. Heads are kept, entries are not: a case may wait for days, and its
 // journals are the one copy of them. They are read when somebody asks.
-type caseLog struct {
+type Case struct {
 	log   *audit.Log
 	mu    sync.Mutex
 	hd    audit.Heads
 	heads []head // after entry n at n-1
 }
 
+// NewCase returns the log of one case.
+func NewCase(l *audit.Log) *Case { return &Case{log: l} }
+
 // head is what people see of an audit.Head.
 type head [16]byte
 
 // Journal implements [bot.Log].
-func (l *caseLog) Journal(name string) bot.Journal { return journal{l.log.Journal(name)} }
+func (l *Case) Journal(name string) bot.Journal { return Journal{l.log.Journal(name)} }
 
 // Changed implements [bot.Log].
-func (l *caseLog) Changed() <-chan struct{} { return l.log.Changed() }
+func (l *Case) Changed() <-chan struct{} { return l.log.Changed() }
 
 // Close implements [bot.Log].
-func (l *caseLog) Close() error { return l.log.Close() }
+func (l *Case) Close() error { return l.log.Close() }
 
 // Since implements [bot.Log].
-func (l *caseLog) Since(after uint64) ([]agent.Entry, error) {
+func (l *Case) Since(after uint64) ([]agent.Entry, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	known := uint64(len(l.heads))
