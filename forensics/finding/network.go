@@ -46,13 +46,6 @@ func (c *inquiry) copies() {
 	}
 }
 
-func when(b bool, yes, no string) string {
-	if b {
-		return yes
-	}
-	return no
-}
-
 // duplicateAddress finds addresses with two owners. A virtual address of a
 // redundancy protocol moves on purpose.
 func (c *inquiry) duplicateAddress() {

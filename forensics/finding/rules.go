@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"time"
 
 	"ghostbot/forensics/control"
 	"ghostbot/forensics/facts"
@@ -18,8 +17,7 @@ import (
 // the order of causes, from the link upwards.
 func All(f *facts.Facts) []Finding {
 	if f.Packets == 0 {
-		return []Finding{{Severity: Info, Protocol: "capture", Code: "empty-capture", Summary: "The capture holds no packets.", Frames: []uint32{}, Confidence: 1,
-			Detail: "Nothing can be said of the network.", Confirm: "The filter and the interface of the capture; whether it was stopped too early."}}
+		return []Finding{nothing(f)}
 	}
 	c := survey(f)
 	for _, rule := range []func(*inquiry){
@@ -31,6 +29,27 @@ func All(f *facts.Facts) []Finding {
 		rule(c)
 	}
 	return c.verdict()
+}
+
+// nothing says why no packet could be judged: the capture is empty, the filter let
+// none through, or the file is damaged. None of these is a healthy network.
+func nothing(f *facts.Facts) Finding {
+	x := Finding{Severity: Low, Protocol: "capture", Frames: []uint32{}, Confidence: 1}
+	switch c := f.Capture; {
+	case c != nil && c.Packets > 0:
+		x.Code, x.Summary = "filter-matched-nothing", fmt.Sprintf("The filter matched none of %d packets.", c.Packets)
+		x.Detail = "Nothing was judged: this says nothing of the network."
+		x.Confirm = "The addresses and ports of the filter against capture_summary and the findings of a run without it."
+	case c != nil && (c.Skipped > 0 || len(c.Damage) > 0):
+		x.Code, x.Summary = "unreadable-capture", "No packet of the file could be read: it is damaged."
+		x.Detail = fmt.Sprintf("%d bytes belong to no record that makes sense. Nothing was judged.", c.Skipped)
+		x.Confirm = "capinfos on the file; copy it again from where it was taken, and stop the capture before copying."
+	default:
+		x.Severity, x.Code, x.Summary = Info, "empty-capture", "The capture holds no packets."
+		x.Detail = "Nothing can be said of the network."
+		x.Confirm = "The filter and the interface of the capture; whether it was stopped too early."
+	}
+	return x
 }
 
 // inquiry is the state of the rules.
@@ -247,25 +266,4 @@ func (c *inquiry) verdict() []Finding {
 				c.f.Control.V4.Matched+c.f.Control.V6.Matched, c.f.Control.V4.Requests+c.f.Control.V6.Requests)})
 	}
 	return out
-}
-
-// ms writes a duration for people.
-func ms(ns int64) string {
-	switch d := time.Duration(ns); {
-	case d >= 10*time.Second:
-		return d.Round(100 * time.Millisecond).String()
-	case d >= time.Second:
-		return d.Round(10 * time.Millisecond).String()
-	case d >= 10*time.Millisecond:
-		return d.Round(time.Millisecond).String()
-	default:
-		return d.Round(10 * time.Microsecond).String()
-	}
-}
-
-func plural(n int, one, many string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, many)
 }

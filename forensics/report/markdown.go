@@ -2,6 +2,7 @@ package report
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"ghostbot/forensics/report/advice"
@@ -67,6 +68,9 @@ func (d *Document) subject() string {
 // sentences are the executive summary.
 func (d *Document) sentences() []string {
 	loud := d.loud()
+	if d.unjudged() {
+		return d.nothing()
+	}
 	if len(loud) == 0 {
 		return d.clean()
 	}
@@ -93,15 +97,77 @@ func (d *Document) sentences() []string {
 	return out
 }
 
+// unjudged reports whether the first finding says that there was nothing to judge.
+func (d *Document) unjudged() bool {
+	return len(d.Findings) > 0 && slices.Contains([]string{"filter-matched-nothing", "unreadable-capture", "empty-capture"}, d.Findings[0].Code)
+}
+
+// nothing says that no packet was judged, which is not the same as healthy.
+func (d *Document) nothing() []string {
+	out := []string{"**Nothing was judged**: this says nothing of the network."}
+	for _, f := range d.Findings {
+		out = append(out, stop(escape(f.Summary))+".", escape(f.Confirm))
+	}
+	return out
+}
+
+// millis writes a duration in milliseconds. What is below the resolution of the figures
+// is said as such, never as zero.
+func millis(v float64) string {
+	if v < 0.01 {
+		return "under 0.01 ms"
+	}
+	return fmt.Sprintf("%.2f ms", v)
+}
+
+// known reports whether anything was measured.
+func (s Spread) known() bool { return s.Max > 0 || s.Median > 0 || s.P95 > 0 }
+
+// text writes a distribution in milliseconds.
+func (s Spread) text() string {
+	if !s.known() {
+		return "not measured"
+	}
+	return fmt.Sprintf("min %s, median %s, p95 %s, max %s", millis(s.Min), millis(s.Median), millis(s.P95), millis(s.Max))
+}
+
+// middle is the median in words.
+func (s Spread) middle() string {
+	if !s.known() {
+		return "not measured"
+	}
+	return millis(s.Median) + " (median)"
+}
+
+// roundTrip says what the capture shows of the round trip of TCP. Near the receiver of
+// a transfer nearly all ACKs leave at once, and say nothing of the path.
+func (t *TCP) roundTrip() string {
+	switch {
+	case !t.RTT.known():
+		return "no round trip could be measured"
+	case t.RTT.Median < 0.01:
+		return fmt.Sprintf("the median time from data to its ACK is under 0.01 ms (the capture point is next to the receiver), the 95th percentile is %s", millis(t.RTT.P95))
+	}
+	return "median round-trip time " + millis(t.RTT.Median)
+}
+
+// success says how many handshakes succeeded, where one was seen to begin.
+func (t *TCP) success() string {
+	if t.Connections.SYN == 0 {
+		return "no handshake is in the capture"
+	}
+	return fmt.Sprintf("handshakes succeeded in %.1f %%", t.Connections.Success)
+}
+
 // clean says that a capture is healthy, with figures.
 func (d *Document) clean() []string {
 	out := []string{"**Healthy**: nothing in this capture needs action."}
 	if d.TCP != nil {
-		out = append(out, fmt.Sprintf("%s with %s and %s; handshakes succeeded in %.1f %%; median round-trip time %.2f ms.", count(d.TCP.Streams, "TCP stream"),
-			count(d.TCP.Retransmissions, "retransmission"), count(d.TCP.Resets, "reset"), d.TCP.Connections.Success, d.TCP.RTT.Median))
+		out = append(out, fmt.Sprintf("%s with %s and %s; %s; %s.", count(d.TCP.Streams, "TCP stream"),
+			count(d.TCP.Retransmissions, "retransmission"), count(d.TCP.Resets, "reset"), d.TCP.success(), d.TCP.roundTrip()))
 	}
 	if d.DNS != nil {
-		out = append(out, fmt.Sprintf("%s, %d unanswered, median latency %.2f ms.", count(d.DNS.Queries, "DNS query"), d.DNS.Unanswered, d.DNS.Latency.Median))
+		out = append(out, fmt.Sprintf("%s, %d unanswered, latency %s.", count(d.DNS.Queries, "DNS query"), d.DNS.Unanswered, d.DNS.Latency.middle()))
 	}
 	if d.ICMP != nil && d.ICMP.Matched+d.ICMP.Unmatched > 0 {
 		out = append(out, fmt.Sprintf("%s answered, %d not.", count(d.ICMP.Matched, "echo request"), d.ICMP.Unmatched))
@@ -200,6 +266,10 @@ func (d *Document) chosen() []Finding {
 
 func (d *Document) causes(b *strings.Builder) {
 	list := d.chosen()
+	if d.unjudged() {
+		b.WriteString("Nothing was judged, so that there is no fault to explain and none to exclude.\n\n")
+		return
+	}
 	if len(list) == 0 {
 		b.WriteString("There is no fault to explain: the figures below are those of healthy traffic. What a capture at one point cannot show is listed under Limits.\n\n")
 		return
@@ -227,7 +297,9 @@ func (d *Document) causes(b *strings.Builder) {
 
 func (d *Document) remedies(b *strings.Builder) {
 	list := d.chosen()
-	if len(list) == 0 {
+	if d.unjudged() {
+		list = d.Findings
+	} else if len(list) == 0 {
 		list = []Finding{{Code: "healthy"}}
 	}
 	for i, f := range list {
@@ -256,24 +328,23 @@ func (d *Document) figures(b *strings.Builder) {
 	row := func(what, format string, args ...any) {
 		fmt.Fprintf(b, "| %s | %s |\n", what, fmt.Sprintf(format, args...))
 	}
-	spread := func(s Spread) string {
-		return fmt.Sprintf("min %.2f, median %.2f, p95 %.2f, max %.2f", s.Min, s.Median, s.P95, s.Max)
-	}
 	row("packets", "%d", d.Summary.Packets)
 	if t := d.TCP; t != nil {
 		row("TCP streams", "%d", t.Streams)
-		row("handshakes", "%d of %d SYN (%.1f %%)", t.Connections.Handshakes, t.Connections.SYN, t.Connections.Success)
+		if t.Connections.SYN > 0 {
+			row("handshakes", "%d of %d SYN (%.1f %%)", t.Connections.Handshakes, t.Connections.SYN, t.Connections.Success)
+		}
 		row("retransmissions, duplicate ACKs, out of order", "%d, %d, %d", t.Retransmissions, t.DuplicateACKs, t.OutOfOrder)
 		row("resets, zero windows", "%d, %d", t.Resets, t.ZeroWindow)
-		row("round-trip time of ACKs (ms)", "%s", spread(t.RTT))
+		row("round-trip time of ACKs", "%s", t.RTT.text())
 	}
 	if n := d.DNS; n != nil {
 		row("DNS queries, responses, unanswered", "%d, %d, %d", n.Queries, n.Responses, n.Unanswered)
-		row("DNS latency (ms)", "%s", spread(n.Latency))
+		row("DNS latency", "%s", n.Latency.text())
 	}
 	if e := d.ICMP; e != nil && e.Matched+e.Unmatched > 0 {
 		row("echo requests answered, not answered", "%d, %d", e.Matched, e.Unmatched)
-		row("echo round-trip time (ms)", "%s", spread(e.RTT))
+		row("echo round-trip time", "%s", e.RTT.text())
 	}
 	if a := d.ARP; a != nil {
 		row("ARP requests, replies, addresses without answer", "%d, %d, %d", a.Requests, a.Replies, len(a.Unanswered))
@@ -282,7 +353,7 @@ func (d *Document) figures(b *strings.Builder) {
 		row("TLS client hellos, server hellos, kinds of alerts", "%d, %d, %d", t.Hellos, t.Answers, len(t.Alerts))
 	}
 	if h := d.HTTP; h != nil {
-		row("HTTP response time (ms)", "%s", spread(h.Time))
+		row("HTTP response time", "%s", h.Time.text())
 	}
 	b.WriteString("\n")
 }

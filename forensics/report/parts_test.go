@@ -20,14 +20,14 @@ func TestFigures(t *testing.T) {
 		{"TCP", `{"tcp":{"streams_total":3,"retransmissions_total":4,"duplicate_ack_total":5,"out_of_order_total":6,"rst_count":7,"zero_window_total":8,
 			"ack_rtt_ms":{"min":1,"median":2,"p95":3,"max":4.567},"connection_stats":{"syn_sent":9,"handshakes_completed":8,"handshake_success_rate_pct":88.9}}}`,
 			[]string{"| TCP streams | 3 |", "| handshakes | 8 of 9 SYN (88.9 %) |", "| retransmissions, duplicate ACKs, out of order | 4, 5, 6 |", "| resets, zero windows | 7, 8 |",
-				"| round-trip time of ACKs (ms) | min 1.00, median 2.00, p95 3.00, max 4.57 |"}, []string{"DNS", "echo"}},
+				"| round-trip time of ACKs | min 1.00 ms, median 2.00 ms, p95 3.00 ms, max 4.57 ms |"}, []string{"DNS", "echo"}},
 		{"DNS", `{"dns":{"queries_total":3,"responses_total":2,"unanswered_queries":1,"latency_ms":{"median":7}}}`,
-			[]string{"| DNS queries, responses, unanswered | 3, 2, 1 |", "| DNS latency (ms) | min 0.00, median 7.00, p95 0.00, max 0.00 |"}, []string{"TCP"}},
+			[]string{"| DNS queries, responses, unanswered | 3, 2, 1 |", "| DNS latency | min under 0.01 ms, median 7.00 ms, p95 under 0.01 ms, max under 0.01 ms |"}, []string{"TCP"}},
 		{"echo", `{"icmp":{"echo_pairs_matched":3,"echo_unmatched":1,"rtt_ms":{"max":9}}}`, []string{"| echo requests answered, not answered | 3, 1 |", "max 9.00"}, nil},
 		{"ICMP without echo", `{"icmp":{"echo_pairs_matched":0,"echo_unmatched":0}}`, nil, []string{"echo"}},
 		{"ARP", `{"arp":{"total_requests":5,"total_replies":4,"unanswered_requests":[{"ip":"192.0.2.1","count":1}]}}`, []string{"| ARP requests, replies, addresses without answer | 5, 4, 1 |"}, nil},
 		{"TLS", `{"tls":{"client_hellos":5,"server_hellos":4,"alerts":{"unknown_ca":1}}}`, []string{"| TLS client hellos, server hellos, kinds of alerts | 5, 4, 1 |"}, nil},
-		{"HTTP", `{"http":{"status":{"200":5},"response_time_ms":{"p95":44}}}`, []string{"| HTTP response time (ms) | min 0.00, median 0.00, p95 44.00, max 0.00 |"}, nil},
+		{"HTTP", `{"http":{"status":{"200":5},"response_time_ms":{"p95":44}}}`, []string{"| HTTP response time | min under 0.01 ms, median under 0.01 ms, p95 44.00 ms, max under 0.01 ms |"}, nil},
 	} {
 		var b strings.Builder
 		parse(t, tt.json).figures(&b)

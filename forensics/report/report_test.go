@@ -105,6 +105,39 @@ func TestHealthy(t *testing.T) {
 	}
 }
 
+// TestResolution: what is unknown or below the resolution is said as such.
+func TestResolution(t *testing.T) {
+	for _, tt := range []struct {
+		s          Spread
+		rtt, table string
+	}{
+		{Spread{}, "no round trip could be measured", "not measured"},
+		{Spread{0, 0, 12.5, 200}, "the median time from data to its ACK is under 0.01 ms (the capture point is next to the receiver), the 95th percentile is 12.50 ms", "min under 0.01 ms, median under 0.01 ms, p95 12.50 ms, max 200.00 ms"},
+		{Spread{0.01, 3, 4, 5}, "median round-trip time 3.00 ms", "min 0.01 ms, median 3.00 ms, p95 4.00 ms, max 5.00 ms"},
+	} {
+		x := TCP{RTT: tt.s}
+		if got := x.roundTrip(); got != tt.rtt {
+			t.Errorf("%+v: %s", tt.s, got)
+		}
+		if got := tt.s.text(); got != tt.table {
+			t.Errorf("%+v: %s", tt.s, got)
+		}
+	}
+	if got := (&TCP{}).success(); got != "no handshake is in the capture" {
+		t.Error(got)
+	}
+}
+
+// TestNothingJudged: a filter that matched nothing is no healthy network.
+func TestNothingJudged(t *testing.T) {
+	d := parse(t, `{"capture_summary":{"file":"x.pcap"},"findings":[{"severity":"LOW","code":"filter-matched-nothing","summary":"The filter matched none of 7 packets.","confirm":"Run it without.","frames":[]}],"provenance":{"filter":"port 1"}}`)
+	for _, md := range []string{d.Forensic(nil), d.Executive()} {
+		if !strings.Contains(md, "**Nothing was judged**") || !strings.Contains(md, "none of 7 packets") || strings.Contains(strings.ToLower(md), "healthy") || strings.Contains(md, "Nothing is wrong") {
+			t.Errorf("%s", md)
+		}
+	}
+}
+
 func TestExecutive(t *testing.T) {
 	for _, s := range []string{sick, well} {
 		md := parse(t, s).Executive()

@@ -51,7 +51,9 @@ func incomplete(f *facts.Facts) []string {
 	say(f.DNS.Forgotten, "%d DNS transactions were closed early: an answer after them counts as unsolicited")
 	say(f.App.Missed, "%d UDP flows or application sessions were beyond the budget")
 	say(f.Control.Unlisted, "%d ICMP errors were beyond the budget")
-	if f.Packets == 0 {
+	if f.Packets == 0 && f.Capture.Packets > 0 {
+		say(f.Capture.Packets, "the filter matched none of %d packets")
+	} else if f.Packets == 0 {
 		out = append(out, "there is no packet to analyse")
 	}
 	if k := known(f); f.Packets > 0 && k == 0 {

@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"runtime/debug"
+	"slices"
 
 	"ghostbot/cmd/ghostbot/bar"
 	"ghostbot/forensics"
@@ -141,9 +142,7 @@ func (v *run) each(ctx context.Context, files []string) error {
 			return err
 		}
 		docs = append(docs, doc)
-		for i := range doc.Findings {
-			reached = reached || v.limit > 0 && doc.Findings[i].Severity >= v.limit
-		}
+		reached = reached || v.reached(doc)
 		if !v.JSON {
 			doc.Text(v.Out, v.Line)
 		}
@@ -158,6 +157,15 @@ func (v *run) each(ctx context.Context, files []string) error {
 		return ErrReached
 	}
 	return nil
+}
+
+// reached reports whether a document has what -fail-on asks for. Where no packet was
+// judged nothing was shown to be well, so that it fails whatever the severity.
+func (v *run) reached(doc *semantic.Document) bool {
+	if v.limit == 0 {
+		return false
+	}
+	return doc.Summary.Packets == 0 || slices.ContainsFunc(doc.Findings, func(f finding.Finding) bool { return f.Severity >= v.limit })
 }
 
 // print prints an object for one file and a list for several.

@@ -111,6 +111,24 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// TestFilterMatchesNothing: nothing was judged, and a check that asks for findings does
+// not pass on it.
+func TestFilterMatchesNothing(t *testing.T) {
+	a := capture(t, t.TempDir(), "a.pcap", "small")
+	out, err := verb(context.Background(), t, a, "-filter", "port 1")
+	if err != nil || !strings.Contains(out, "filter-matched-nothing: The filter matched none of ") || strings.Contains(out, "healthy") || strings.Contains(out, "holds no packets") {
+		t.Errorf("%v, %s", err, out)
+	}
+	for _, limit := range []string{"low", "critical"} {
+		if _, err := verb(context.Background(), t, a, "-filter", "port 1", "-fail-on", limit); !errors.Is(err, ErrReached) {
+			t.Errorf("-fail-on %s: %v", limit, err)
+		}
+	}
+	if _, err := verb(context.Background(), t, a, "-fail-on", "critical"); err != nil {
+		t.Errorf("without a filter: %v", err)
+	}
+}
+
 func TestInterrupted(t *testing.T) {
 	a := capture(t, t.TempDir(), "a.pcap", "small")
 	ctx, cancel := context.WithCancel(context.Background())
