@@ -69,6 +69,7 @@ type Log struct {
 	Alerts   []Alert
 	Versions map[uint16]uint64 // that servers chose
 	UDP      flow.Table[Flow]
+	Reply    stat.Dist // first datagram of a UDP conversation to the first of the other end
 	QUIC     QUIC
 	Missed   uint64 // connections and flows beyond the budget; complete after Finish
 

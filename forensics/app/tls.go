@@ -34,6 +34,36 @@ type Handshake struct {
 	Alerts      []Alert
 	MixedFrame  uint32 // where one side spoke something else
 	CertAsked   bool
+	Sealed      [2]uint32 // encrypted records of each direction
+	Before      uint32    // of these, those of the server before the client's first
+	Short       [2]uint32 // frame of the last record, when it is as long as an alert; else 0
+	Refusal     uint32    // frame of the server's only record after the handshake, as long as an alert
+}
+
+// alertSealed is the length of an encrypted alert in TLS 1.3: two bytes, the type, the tag.
+const alertSealed = 19
+
+// sealed counts an encrypted record. What a server says in its alert is not visible;
+// that it says nothing else is.
+func (s *Session) sealed(e *tcp.Event, n int) {
+	h := &s.TLS
+	h.Encrypted = true
+	d := e.Dir
+	if s.client(e) {
+		if h.Sealed[d] == 0 {
+			h.Before = h.Sealed[d^1]
+		}
+	} else if h.Sealed[d^1] > 0 {
+		h.Refusal = 0
+		if n == alertSealed && h.Sealed[d] == h.Before && h.Short[d^1] == 0 {
+			h.Refusal = e.Frame
+		}
+	}
+	h.Sealed[d]++
+	h.Short[d] = 0
+	if n == alertSealed {
+		h.Short[d] = e.Frame
+	}
 }
 
 // Alert is a TLS alert in the clear.
@@ -90,7 +120,7 @@ func (l *Log) records(s *Session, e *tcp.Event, r *reader, p []byte) {
 			return
 		}
 		if typ == recordData {
-			s.TLS.Encrypted = true
+			s.sealed(e, n)
 			if len(p) < 5+n {
 				r.skip = 5 + n - len(p)
 				return

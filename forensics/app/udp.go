@@ -16,8 +16,24 @@ type Flow struct {
 	Dir         uint8 // who sent the first datagram
 	TTL         uint8 // smallest of the first sender
 	QUIC        bool
+	Marks       Marks // of QUIC
 	ReplyAfter  int64 // first datagram to the first of the other end; 0: none
 }
+
+// Marks say what a QUIC conversation had.
+type Marks uint8
+
+// Marks of QUIC conversations.
+const (
+	Negotiated Marks = 1 << iota // the server asked for another version
+	Retried                      // the server wanted the client's address proven
+	Shaken                       // packets of the handshake came
+	Protected                    // packets of the connection proper came
+	Closed                       // closed in an Initial packet, which is readable
+)
+
+// Has reports whether a mark is set.
+func (m Marks) Has(x Marks) bool { return m&x != 0 }
 
 // QUIC counts what long headers say.
 type QUIC struct {
@@ -54,6 +70,7 @@ func (l *Log) Datagram(v *frame.View, no uint32, now int64) {
 	f.Bytes[d] += uint64(max(v.L4Len-8, 0))
 	if f.ReplyAfter == 0 && d != int(f.Dir) {
 		f.ReplyAfter = max(now-f.First, 1)
+		l.Reply.Add(f.ReplyAfter)
 	}
 	if p := v.Payload(); f.QUIC || len(p) > 20 && p[0] >= 0xc0 {
 		l.quic(f, p)
@@ -77,6 +94,9 @@ func (l *Log) quic(f *Flow, p []byte) {
 	q := &l.QUIC
 	if len(p) < 7 || p[0] < 0x80 {
 		q.Packets++
+		if len(p) > 20 && p[0]&0x40 != 0 {
+			f.Marks |= Protected
+		}
 		return
 	}
 	v := binary.BigEndian.Uint32(p[1:])
@@ -94,6 +114,7 @@ func (l *Log) quic(f *Flow, p []byte) {
 	q.Packets++
 	if v == 0 {
 		q.Negotiation++
+		f.Marks |= Negotiated
 		return
 	}
 	if len(q.Versions) < 64 {
@@ -110,7 +131,9 @@ func (l *Log) quic(f *Flow, p []byte) {
 		q.ZeroRTT++
 	case 2:
 		q.Handshake++
+		f.Marks |= Shaken
 	case 3:
 		q.Retry++
+		f.Marks |= Retried
 	}
 }

@@ -49,6 +49,9 @@ type Pair struct {
 	SplitDone  uint64   // of these, answered
 	Evidence   []uint32 // requests without a reply, complete after Finish
 	Unmatched  uint64
+	Foreign    uint64   // replies whose payload is not that of a request
+	Carried    uint64   // bytes of payload in both directions
+	ForeignAt  []uint32 // the first of them
 }
 
 // Errors are ICMP errors of one kind about one destination.
@@ -74,6 +77,7 @@ type Log struct {
 	Errors   []*Errors
 	ARP      ARP
 	ND       ND
+	Routers  Routers
 	DHCP     DHCP
 	Unlisted uint64 // errors of further kinds
 	byError  map[errorKey]*Errors
@@ -173,6 +177,8 @@ func (l *Log) ICMPv6(v *frame.View, d *frame.Decoder, no uint32, now int64) (quo
 			quoted = &l.quoted
 		}
 		l.problem(v, quoted, no, true)
+	case 134:
+		l.Routers.add(v, no)
 	case 135, 136:
 		l.ND.add(v, no, now)
 	case 137:
@@ -201,6 +207,7 @@ func (e *Echoes) add(v *frame.View, request bool, delta uint32, no uint32, now i
 	}
 	k.ck = uint16(ck)
 	p := e.pair(k.pair)
+	p.Carried += uint64(max(v.L4Len-8, 0))
 	if request {
 		e.request(p, k, asked{now, no, v.Whole || v.IPLen > 1280 || v.L4Len > 1280, v.Whole}, now)
 		return
@@ -208,6 +215,10 @@ func (e *Echoes) add(v *frame.View, request bool, delta uint32, no uint32, now i
 	e.Replies++
 	q, ok := e.open[k]
 	if !ok {
+		p.Foreign++
+		if len(p.ForeignAt) < evidence {
+			p.ForeignAt = append(p.ForeignAt, no)
+		}
 		return
 	}
 	delete(e.open, k)

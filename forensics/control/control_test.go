@@ -216,7 +216,7 @@ func TestDHCP(t *testing.T) {
 		return &frame.View{Src: addr(1), L4: append(b, 0, 12, 1, 'x', 53, 1, typ, 255)}
 	}
 	for i, m := range [][2]byte{{1, 1}, {1, 2}, {1, 3}, {1, 5}, {2, 1}, {2, 1}, {3, 3}, {3, 6}} {
-		l.DHCP4(message(m[0], m[1]), uint32(i+1))
+		l.DHCP4(message(m[0], m[1]), uint32(i+1), int64(i))
 	}
 	d := &l.DHCP
 	if got := d.Unanswered(); fmt.Sprint(got) != "[5]" || d.NAKs != 1 || d.Types[1] != 3 {
@@ -225,6 +225,6 @@ func TestDHCP(t *testing.T) {
 	for n := range 20 {
 		v := message(9, 1)
 		v.L4 = v.L4[:len(v.L4)-n]
-		l.DHCP4(v, 1)
+		l.DHCP4(v, 1, 1)
 	}
 }

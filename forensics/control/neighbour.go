@@ -186,12 +186,32 @@ type ND struct {
 	Detections        uint64 // of duplicate addresses: solicitations from ::
 	Targets           []*Target
 	Conflicts         []*Conflict
+	Refused           []Refused // addresses that a host wanted and another one has
+	probes            map[flow.Addr]probe
 	target            map[flow.Addr]*Target
 	owner             map[flow.Addr]MAC
 	conflict          map[flow.Addr]*Conflict
 }
 
+// Refused is an address that duplicate address detection found in use.
+type Refused struct {
+	Addr   flow.Addr
+	MACs   [2]MAC // who wanted it, and who has it or wanted it too
+	Frames []uint32
+}
+
+// probe is the last solicitation from :: for an address.
+type probe struct {
+	mac   MAC
+	frame uint32
+	at    int64
+}
+
+// probeAge is how long after a detection an answer belongs to it, ns.
+const probeAge = 2e9
+
 func (n *ND) init() {
+	n.probes = map[flow.Addr]probe{}
 	n.target, n.owner, n.conflict = map[flow.Addr]*Target{}, map[flow.Addr]MAC{}, map[flow.Addr]*Conflict{}
 }
 
@@ -206,12 +226,16 @@ func (n *ND) add(v *frame.View, no uint32, now int64) {
 		n.Solicits++
 		if v.Src.IsZero() {
 			n.Detections++
+			n.detect(addr, sender(v), no, now)
 			return
 		}
 		n.target = ask(n.target, &n.Targets, addr, v.Src, no, now)
 		return
 	}
 	n.Adverts++
+	if p, ok := n.probes[addr]; ok && p.mac != sender(v) && uint64(now-p.at) < probeAge {
+		n.refuse(addr, p, sender(v), no)
+	}
 	t := n.target[addr]
 	if t == nil && len(n.Targets) < maxHosts {
 		t = &Target{Addr: addr}
@@ -223,6 +247,32 @@ func (n *ND) add(v *frame.View, no uint32, now int64) {
 	}
 	if len(b) >= 32 && b[24] == 2 && b[25] == 1 {
 		n.claim(addr, MAC(b[26:32]), no)
+	}
+}
+
+// sender is the link address that a frame comes from.
+func sender(v *frame.View) (m MAC) {
+	if len(v.MAC) >= 12 {
+		m = MAC(v.MAC[6:12])
+	}
+	return m
+}
+
+// detect notes that a host wants an address; two at a time is a conflict as well.
+func (n *ND) detect(addr flow.Addr, m MAC, no uint32, now int64) {
+	if p, ok := n.probes[addr]; ok && p.mac != m && uint64(now-p.at) < probeAge {
+		n.refuse(addr, p, m, no)
+		return
+	}
+	if len(n.probes) < maxHosts {
+		n.probes[addr] = probe{m, no, now}
+	}
+}
+
+func (n *ND) refuse(addr flow.Addr, p probe, m MAC, no uint32) {
+	delete(n.probes, addr)
+	if len(n.Refused) < maxErrors && p.mac != (MAC{}) && m != (MAC{}) {
+		n.Refused = append(n.Refused, Refused{addr, [2]MAC{p.mac, m}, []uint32{p.frame, no}})
 	}
 }
 
@@ -251,75 +301,4 @@ func (n *ND) claim(ip flow.Addr, m MAC, no uint32) {
 	if len(c.Frames) < evidence {
 		c.Frames = append(c.Frames, no)
 	}
-}
-
-// DHCP counts messages by type, and the exchanges that nobody answered.
-type DHCP struct {
-	Types   [19]uint64
-	Asked   map[uint32]uint32 // transaction to the frame of its first request
-	Frames  []uint32
-	Replies map[uint32]bool
-	Servers map[flow.Addr]uint64
-	NAKs    uint64
-}
-
-// DHCP4 takes the payload of a datagram of ports 67 and 68.
-func (l *Log) DHCP4(v *frame.View, no uint32) {
-	b := v.Payload()
-	if len(b) < 240 || binary.BigEndian.Uint32(b[236:]) != 0x63825363 {
-		return
-	}
-	d := &l.DHCP
-	if d.Asked == nil {
-		d.Asked, d.Replies, d.Servers = map[uint32]uint32{}, map[uint32]bool{}, map[flow.Addr]uint64{}
-	}
-	xid, typ := binary.BigEndian.Uint32(b[4:]), dhcpType(b[240:])
-	d.Types[min(int(typ), len(d.Types)-1)]++
-	switch {
-	case typ == 1 || typ == 3:
-		if _, ok := d.Asked[xid]; !ok && len(d.Asked) < maxErrors {
-			d.Asked[xid] = no
-		}
-	case typ == 2 || typ == 5 || typ == 6:
-		if len(d.Replies) < maxErrors {
-			d.Replies[xid] = true
-			d.Servers[v.Src]++
-		}
-		if typ == 6 {
-			d.NAKs++
-			if len(d.Frames) < evidence {
-				d.Frames = append(d.Frames, no)
-			}
-		}
-	}
-}
-
-// Unanswered returns the frames of requests that no server answered.
-func (d *DHCP) Unanswered() []uint32 {
-	var out []uint32
-	for xid, no := range d.Asked {
-		if !d.Replies[xid] {
-			out = append(out, no)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-func dhcpType(o []byte) uint8 {
-	for len(o) >= 2 && o[0] != 255 {
-		if o[0] == 0 {
-			o = o[1:]
-			continue
-		}
-		n := int(o[1])
-		if len(o) < 2+n {
-			return 0
-		}
-		if o[0] == 53 && n == 1 {
-			return o[2]
-		}
-		o = o[2+n:]
-	}
-	return 0
 }

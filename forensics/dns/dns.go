@@ -74,6 +74,9 @@ type Name struct {
 	Count uint64
 	NX    uint64
 	Fail  uint64
+	Odd   uint64 // queries of types that carry free bytes: TXT, NULL, KEY, private ones
+	Bytes uint64 // of the answers' messages
+	First uint32 // frame
 }
 
 // Slow is an answer that took long.
@@ -106,6 +109,8 @@ type Log struct {
 	byID               flow.Index // by the hash of conversation and ID; index + 1
 	asked              flow.Index // by the hash of a question; index + 1
 	message            message
+	frame              uint32 // of the message
+	size               int    // of the message
 	last               *Server
 	seed               uint64
 	streams            map[flow.Key]*[2][]byte
@@ -257,6 +262,7 @@ func (l *Log) add(k *flow.Key, d uint8, b []byte, frame uint32, now int64, tcp b
 	if !l.message.parse(b) {
 		return
 	}
+	l.frame, l.size = frame, len(b)
 	if l.message.flags&0x8000 == 0 {
 		l.query(k, d, frame, now, tcp)
 	} else {
@@ -272,7 +278,7 @@ func (l *Log) name(b []byte) uint32 {
 		return uint32(len(l.Names)) // names beyond the budget are not counted one by one
 	}
 	i := uint32(len(l.Names))
-	l.Names = append(l.Names, Name{Text: string(b)})
+	l.Names = append(l.Names, Name{Text: string(b), First: l.frame})
 	l.names[l.Names[i].Text] = i
 	return i
 }
@@ -323,7 +329,11 @@ func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
 	s := l.server(q.Server())
 	s.Queries++
 	if int(q.Name) < len(l.Names) {
-		l.Names[q.Name].Count++
+		n := &l.Names[q.Name]
+		n.Count++
+		if m.typ == 16 || m.typ == 10 || m.typ == 25 || m.typ >= 65280 && m.typ < 65535 {
+			n.Odd++
+		}
 	}
 	asks := l.question(&q)
 	l.retry(&q, s, asks, now)
@@ -406,6 +416,7 @@ func (l *Log) response(k *flow.Key, d uint8, frame uint32, now int64) {
 		s.Note(RcodeName(rcode), frame)
 	}
 	if int(n) < len(l.Names) {
+		l.Names[n].Bytes += uint64(l.size)
 		switch rcode {
 		case 3:
 			l.Names[n].NX++

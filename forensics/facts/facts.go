@@ -9,6 +9,7 @@ import (
 	"ghostbot/forensics/control"
 	"ghostbot/forensics/dns"
 	"ghostbot/forensics/filter"
+	"ghostbot/forensics/flow"
 	"ghostbot/forensics/frame"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
@@ -34,6 +35,8 @@ type Facts struct {
 	Control    *control.Log
 	App        *app.Log
 	Series     stat.Series[Bucket]
+	Summable   uint64              // TCP segments and UDP datagrams
+	Sums       map[flow.Addr]*Sums // by sender
 }
 
 // Bucket is one step of the series over time.

@@ -10,6 +10,7 @@ import (
 	"ghostbot/forensics/capture"
 	"ghostbot/forensics/control"
 	"ghostbot/forensics/dns"
+	"ghostbot/forensics/flow"
 	"ghostbot/forensics/frame"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
@@ -72,7 +73,7 @@ func newBatch(n int) *batch {
 // Collect reads a capture to its end.
 func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error) {
 	o.TCP.Frames = o.Frames
-	f := &Facts{TCP: tcp.New(o.TCP), DNS: dns.New(), Control: control.New(), App: app.New()}
+	f := &Facts{TCP: tcp.New(o.TCP), DNS: dns.New(), Control: control.New(), App: app.New(), Sums: map[flow.Addr]*Sums{}}
 	p := pass{f: f, o: o, ctx: ctx, src: file}
 	if o.Each != nil {
 		p.each()
@@ -157,13 +158,16 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 	p.bucket.Bytes += uint64(pkt.Wire)
 	switch v.Kind {
 	case frame.TCP:
+		p.sum(v)
 		f.TCP.Read(b.segment(), v, p.n, pkt.Time)
 		return
 	case frame.ICMP, frame.ICMPv6:
 		if q := control.Quote(v); q != nil && p.d.Quoted(q, &p.quote) && p.quote.Kind == frame.TCP {
 			f.TCP.ReadQuoted(b.segment(), &p.quote, p.n, pkt.Time, v.L4[0])
 		}
-	case frame.UDP, frame.ARP:
+	case frame.UDP:
+		p.sum(v)
+	case frame.ARP:
 	default:
 		return
 	}
@@ -317,7 +321,7 @@ func (p *pass) udp(v *frame.View, no uint32, now int64) {
 	case v.DPort == 5353 || v.DPort == 5355 || v.SPort == 5353 || v.SPort == 5355:
 		f.OtherNames++
 	case v.SPort == 67 || v.SPort == 68 || v.DPort == 67 || v.DPort == 68:
-		f.Control.DHCP4(v, no)
+		f.Control.DHCP4(v, no, now)
 	}
 	f.App.Datagram(v, no, now)
 }

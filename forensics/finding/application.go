@@ -181,6 +181,12 @@ func (c *inquiry) handshakes() {
 			f.Summary = fmt.Sprintf("%s ends the connection instead of answering the TLS handshake.", name)
 			f.Detail = "The client's hello is acknowledged and the connection closed: no certificate for that name, a limit, or a device that does not like what it sees."
 			f.Confirm = "The same with another server name (openssl s_client -servername)."
+		case h.Refusal > 0 && h.Version == 0x0304 && x != nil && (x.half(x.server()).RSTs > 0 || x.half(x.server()).FIN):
+			f.Confidence = 0.75
+			f.Frames = append(f.Frames, h.Refusal)
+			f.Summary = fmt.Sprintf("%s ends the TLS connection right after the handshake.", name)
+			f.Detail = "All that it sends after the client's part of the handshake is one encrypted record as long as an alert, and then it closes: in TLS 1.3 that is how a client certificate that is missing or not accepted shows."
+			f.Confirm = "The server's log names the alert; openssl s_client -cert with a certificate that it accepts."
 		case h.CertFrame > 0 && (c.now().After(h.NotAfter) || c.now().Before(h.NotBefore)):
 			f.Frames = append(f.Frames, h.CertFrame)
 			f.Summary = fmt.Sprintf("The certificate of %s is not valid at the time of the capture.", name)

@@ -37,16 +37,19 @@ func firstFrames(conns []*conn, why string) (out []uint32) {
 // handshakes, nobody answers what is asked, and further SYNs are dropped.
 func (c *inquiry) backlog() {
 	for _, v := range c.listed {
-		repeated, queue := 0, 0
+		repeated, queue, deaf := 0, 0, 0
 		for _, x := range v.conns {
 			if sv := x.half(x.server()); sv.SYNs > 1 && x.half(x.client).ACKed && x.s.Done && !c.copying && x.side(x.server()).Copies == 0 {
 				repeated++ // the SYN-ACK again though it was acknowledged: the ACK was dropped
 				queue++
 			} else if x.s.Done && x.d.Turns.Waiting && x.half(x.server()).Bytes == 0 {
 				queue++
+				if s := x.side(x.client); s.OpenRun >= 2 && s.AckedLen == 0 {
+					deaf++ // the kernel dropped the ACK of the handshake, and knows no connection
+				}
 			}
 		}
-		if v.opened < 1 || queue < 2 || v.silent+v.resyn+repeated < 2 || v.served > queue+v.silent || c.icmpAbout[v.end.a] {
+		if v.opened < 1 || queue-deaf < 1 && deaf > 0 || queue < 2 || v.silent+v.resyn+repeated+deaf < 2 || v.served > queue+v.silent || c.icmpAbout[v.end.a] {
 			continue
 		}
 		for _, x := range v.conns {
@@ -54,7 +57,7 @@ func (c *inquiry) backlog() {
 		}
 		c.add(Finding{Severity: High, Protocol: "tcp", Code: "backlog-overflow", Confidence: 0.9, Frames: firstFrames(v.conns, ""), Flow: text.Service(v.end.a, v.end.p),
 			Summary: fmt.Sprintf("The server process at %s does not accept connections: its accept queue is full.", text.Service(v.end.a, v.end.p)),
-			Detail:  fmt.Sprintf("%d connections were opened by the kernel and %d of them never answered; %d further SYNs got no answer or only after a repetition.", v.opened, v.unserved, v.silent+v.resyn),
+			Detail:  fmt.Sprintf("%d connections were opened by the kernel and %d of them never answered; %d further SYNs got no answer or only after a repetition, and on %d connections the request is not even acknowledged.", v.opened, v.unserved, v.silent+v.resyn, deaf),
 			Confirm: fmt.Sprintf("On %v: ss -ltn sport = :%d (Recv-Q at Send-Q), nstat -az TcpExtListenOverflows.", v.end.a, v.end.p)})
 	}
 }

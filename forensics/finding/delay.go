@@ -33,7 +33,7 @@ func (c *inquiry) bloat() {
 			base := max(r.Min, 100e3)
 			mean := int64(r.Sum / float64(r.N))
 			smooth := s.Jumps > 0 && float64(s.Swing)/float64(s.Jumps) < 0.15*float64(mean)
-			if high := r.Quantile(0.95); high < 3*base || high-base < 40e6 || !smooth || c.lossOf(x, i) > 0.003 || x.s.InitialRTT > high/2 || s.FullTimes > 5 {
+			if high := r.Quantile(0.95); high < 3*base || high-base < 40e6 || !smooth || steady(x, i) < 0.75 && r.Median() < 2*base || c.lossOf(x, i) > 0.003 || x.s.InitialRTT > high/2 || s.FullTimes > 5 {
 				continue
 			} else {
 				x.explained = "bufferbloat"
@@ -149,6 +149,16 @@ func (c *inquiry) wait(x *conn) {
 				Summary: fmt.Sprintf("%v waits %d times for a delayed ACK before it sends the rest of a message.", x.addr(i), s.Nagle),
 				Detail:  "It writes a message in pieces; Nagle's algorithm holds the second one back until the first is acknowledged, and the receiver delays that ACK by 40 ms or more, as it waits for data to send along.",
 				Confirm: "TCP_NODELAY on the sender, or one write for the whole message, makes the pauses vanish."})
+			return
+		}
+	}
+	for i := range 2 {
+		if s := x.side(i); s.Paired >= 8 && s.Paired*10 >= s.Begun*7 {
+			x.explained = "nagle-delayed-ack"
+			c.add(Finding{Severity: Low, Protocol: "tcp", Code: "nagle-delayed-ack", Confidence: 0.5, Frames: s.PairAt[:], Flow: x.flow(),
+				Summary: fmt.Sprintf("%v sends %d of %d messages in two parts, the second one as soon as the first is acknowledged.", x.addr(i), s.Paired, s.Begun),
+				Detail:  fmt.Sprintf("That is what Nagle's algorithm makes of a message that is written in pieces: it costs a round trip each time (%s here), and 40 ms and more where the receiver delays its ACK. A program that asks two questions in a row looks the same.", ms(x.rtt())),
+				Confirm: "strace -e trace=write,sendto on the sender: two writes for one message; TCP_NODELAY, or one write, makes the gap vanish."})
 			return
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/frame"
 	"ghostbot/forensics/semantic/text"
+	"ghostbot/forensics/tcp"
 )
 
 // copies recognises a capture that has packets twice, and a network that makes
@@ -362,6 +363,11 @@ func (c *inquiry) mtu() {
 		}
 	}
 	for _, x := range c.conns {
+		for i := range 2 {
+			c.hole(x, i)
+		}
+	}
+	for _, x := range c.conns {
 		if x.explained == "" && (told[x.addr(0)] != nil || told[x.addr(1)] != nil) && (x.side(0).LostLen[1] >= 500 || x.side(1).LostLen[1] >= 500) {
 			x.explained = "pmtud-working"
 		}
@@ -417,6 +423,21 @@ func (c *inquiry) tooLarge(x *conn, i int, told map[flow.Addr]*control.Errors) {
 	c.add(Finding{Severity: High, Protocol: "tcp", Code: "pmtud-blackhole", Confidence: 0.92, Frames: append(s.Frames[:], s.StallAt), Flow: x.flow(),
 		Summary: fmt.Sprintf("Large segments from %v to %v vanish: a path MTU black hole.", x.addr(i), x.addr(i^1)), Detail: detail,
 		Confirm: fmt.Sprintf("ping -M do -s 1472 %v from the sender, then smaller; permit ICMP fragmentation needed (IPv6: packet too big), or clamp the MSS.", x.addr(i^1))})
+}
+
+// hole is a black hole as the receiver sees it: a gap as large as a full segment is never
+// filled, while small segments after it arrive.
+func (c *inquiry) hole(x *conn, i int) {
+	s := x.side(i)
+	missing := x.s.Missing(i)
+	if x.explained != "" || s.Holes == 0 || s.Resent+s.Filled > 0 || missing < 1000 || s.MaxLen >= 1300 || x.s.Last-s.LastData() < 2e9 || x.d.Sum(tcp.ZeroWindow) > 0 {
+		return
+	}
+	x.explained = "pmtud-blackhole"
+	c.add(Finding{Severity: High, Protocol: "tcp", Code: "pmtud-blackhole", Confidence: 0.75, Frames: append(x.d.Evidence[tcp.LostSegment][:], s.Largest), Flow: x.flow(),
+		Summary: fmt.Sprintf("Large segments from %v to %v do not arrive, small ones do: probably a path MTU black hole.", x.addr(i), x.addr(i^1)),
+		Detail:  fmt.Sprintf("%d bytes are missing for %s, to the end of the connection; nothing larger than %d bytes came. Random loss would have been repaired in that time.", missing, ms(x.s.Last-s.LastData()), s.MaxLen),
+		Confirm: fmt.Sprintf("Capture at %v: full-size segments that are sent again and again. ping -M do -s 1472 %v from there, then smaller.", x.addr(i), x.addr(i^1))})
 }
 
 // fragments finds that nothing in fragments gets an answer.

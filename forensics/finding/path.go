@@ -27,7 +27,7 @@ func (c *inquiry) windows() {
 					Confirm: fmt.Sprintf("On %v: ss -tmi shows a full receive queue; look at what the process does.", x.addr(i))})
 				break
 			}
-			if x.half(i^1).Bytes > 50_000 && s.MaxWindow > 0 && s.MaxWindow < 20_000 && x.d.Count[i^1][tcp.WindowFull]*20 > x.half(i^1).Packets && c.lossOf(x, i^1) < 0.005 {
+			if x.half(i^1).Bytes > 50_000 && s.MaxWindow > 0 && s.MaxWindow < 20_000 && c.fills(x, i^1, s.MaxWindow) && c.lossOf(x, i^1) < 0.005 {
 				x.explained = "small-receive-window"
 				c.add(Finding{Severity: Low, Protocol: "tcp", Code: "small-receive-window", Confidence: 0.9, Frames: x.d.Evidence[tcp.WindowFull][:], Flow: x.flow(),
 					Summary: fmt.Sprintf("%v offers a receive window of %d bytes at most, and the sender fills it.", x.addr(i), s.MaxWindow),
@@ -39,6 +39,13 @@ func (c *inquiry) windows() {
 	}
 }
 
+// fills reports whether a sender uses up the window that it is given: often to the last
+// byte, or all of a transfer with less than a segment left.
+func (c *inquiry) fills(x *conn, i, window int) bool {
+	s := x.side(i)
+	return x.d.Count[i][tcp.WindowFull]*20 > x.half(i).Packets || s.InFlight+1460 > window && s.InFlight <= window && x.half(i).Bytes > 20*uint64(window)
+}
+
 // lossOf is the share of a direction's segments that were lost.
 func (c *inquiry) lossOf(x *conn, i int) float64 {
 	if x.half(i).Packets == 0 {
@@ -48,26 +55,41 @@ func (c *inquiry) lossOf(x *conn, i int) float64 {
 	return float64(s.Resent+s.Filled) / float64(x.half(i).Packets)
 }
 
-// outage finds a time in which nothing gets through, with a sender that backs off,
-// on connections that work before and after.
+// outage finds a time in which nothing gets through, on connections that work before
+// and after: at the sender one that backs off, at the receiver a silence after which all
+// that was sent meanwhile comes again.
 func (c *inquiry) outage() {
 	for _, x := range c.conns {
 		for i := range 2 {
 			s := x.side(i)
-			if x.explained != "" || s.Stall < 1500e6 || s.MaxRun < 3 || s.OpenRun >= 3 && s.OpenLen > 0 || x.half(i).Bytes == 0 || s.AckedLen == 0 || s.DSACKs*2 >= s.Resent && s.Filled == 0 {
+			if x.explained != "" || x.half(i).Bytes == 0 {
 				continue
 			}
-			other := int(s.Resent+s.Filled) - int(s.MaxRun)
-			if other*25 > int(x.half(i).Packets) {
-				continue // it loses all the time
+			other := int(s.Resent+s.Filled) - int(s.MaxRun) - int(s.AfterGap) // what was in flight is lost at once, and repaired at once
+			backsOff := s.Stall >= 1500e6 && s.MaxRun >= 3 && !(s.OpenRun >= 3 && s.OpenLen > 0) && s.AckedLen > 0 && !(s.DSACKs*2 >= s.Resent && s.Filled == 0) &&
+				other*25 <= int(x.half(i).Packets) // else it loses all the time
+			gap, at, silent := s.Stall, s.StallAt, c.silence(x, i)
+			if !backsOff && !silent {
+				continue
+			}
+			detail := fmt.Sprintf("One segment was sent again %d times with growing pauses until it was acknowledged. Only %d other segments were lost.", s.MaxRun, max(other, 0))
+			if !backsOff {
+				gap, at = x.d.Turns.IdleMax, x.d.Turns.IdleEnd
+				detail = fmt.Sprintf("The capture point is behind the fault: the connection fell silent, and then %d segments that were sent meanwhile came again, one after the other.", s.AfterGap)
 			}
 			x.explained = "link-outage"
-			c.add(Finding{Severity: High, Protocol: "tcp", Code: "link-outage", Confidence: 0.9, Frames: append(s.Frames[:], s.StallAt), Flow: x.flow(),
-				Summary: fmt.Sprintf("For %s nothing from %v reached %v; before and after the path works.", ms(s.Stall), x.addr(i), x.addr(i^1)),
-				Detail:  fmt.Sprintf("One segment was sent again %d times with growing pauses until it was acknowledged. Only %d other segments were lost.", s.MaxRun, max(other, 0)),
+			c.add(Finding{Severity: High, Protocol: "tcp", Code: "link-outage", Confidence: 0.9, Frames: append(s.Frames[:], at), Flow: x.flow(),
+				Summary: fmt.Sprintf("For %s nothing from %v reached %v; before and after the path works.", ms(gap), x.addr(i), x.addr(i^1)), Detail: detail,
 				Confirm: "Link and routing events (interface flaps, fail-over, spanning tree) at that time; other connections of the same path stall at the same moment."})
 		}
 	}
+}
+
+// silence reports an outage as the receiver sees it: most of what was lost is sent again
+// right after the longest silence, and it is one gap, where random loss makes many.
+func (c *inquiry) silence(x *conn, i int) bool {
+	s, u := x.side(i), &x.d.Turns
+	return int(u.IdleDir) == i && u.IdleMax >= 1500e6 && u.IdleMax > 20*x.rtt() && s.AfterGap >= 3 && s.AfterGap*10 >= (s.Resent+s.Filled)*7 && s.Holes*3 <= s.AfterGap+3 && s.Filled > s.Resent
 }
 
 // spikes finds a path that holds packets for a long time and delivers them all: the
@@ -80,14 +102,18 @@ func (c *inquiry) spikes() {
 				continue
 			}
 			base := max(x.rtt(), 1e6)
-			needless := s.Needless > 0 && s.Resent+s.Filled == 0 && (x.d.Turns.IdleMax > 400e6 && x.d.Turns.IdleMax > 8*base)
+			needless := s.Needless > 0 && s.Filled == 0 && s.Resent <= s.DSACKs && (x.d.Turns.IdleMax > 400e6 && x.d.Turns.IdleMax > 8*base)
 			dsacked := s.DSACKs > 0 && s.DSACKs*10 >= s.Resent*7 && s.Filled == 0 && x.d.RTT[i].Max > 400e6 && x.d.RTT[i].Max > 8*base && s.MaxRun < 5
 			if !needless && !dsacked || s.Copies > 0 {
 				continue
 			}
+			held := x.d.RTT[i].Max
+			if needless && held < 400e6 {
+				held = x.d.Turns.IdleMax
+			}
 			x.explained = "delay-spike"
 			c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "delay-spike", Confidence: 0.88, Frames: append(x.d.Evidence[tcp.Spurious][:], x.d.Evidence[tcp.Retransmission][:]...), Flow: x.flow(),
-				Summary: fmt.Sprintf("The path from %v held packets for about %s and then delivered them all.", x.addr(i), ms(max(x.d.RTT[i].Max, x.d.Turns.IdleMax))),
+				Summary: fmt.Sprintf("The path from %v held packets for about %s and then delivered them all.", x.addr(i), ms(held)),
 				Detail:  fmt.Sprintf("%d segments were sent again although nothing was lost (%d duplicates reported by the receiver): the retransmission timer fired too early.", s.Needless+s.Resent, s.DSACKs),
 				Confirm: "Events that stop forwarding for a moment: wireless roaming, a virtual machine that was moved, a queue that was blocked."})
 		}
@@ -104,6 +130,7 @@ type lossy struct {
 	flow          string
 	queued        bool // the round trip grew to a ceiling: a queue in front of a limit
 	capped        float64
+	holes         uint32
 	conns         int
 	stall         int64
 }
@@ -135,6 +162,7 @@ func (c *inquiry) loss() {
 			}
 			l.behind, l.ahead = l.behind+s.Resent-min(s.Resent, s.DSACKs), l.ahead+s.Filled
 			l.packets += x.half(i).Packets
+			l.holes += s.Holes
 			l.frames = append(l.frames, s.Frames[:]...)
 			l.run, l.stall = max(l.run, s.MaxRun), max(l.stall, s.Stall)
 			l.flow, l.conns = x.flow(), l.conns+1
@@ -198,13 +226,15 @@ func (c *inquiry) lost(l *lossy) {
 		Summary: fmt.Sprintf("%.1f %% of the segments from %v to %v are lost (%d of %d).", share, l.from, l.to, n, l.packets),
 		Detail:  fmt.Sprintf("They were lost %s. At most %d times the same segment, longest repair %s.", where, l.run, ms(l.stall)),
 		Confirm: "Capture at the other end: what is missing there was lost between the points. Interface error and drop counters along the path."}
-	if share > 3 || l.run >= 3 {
+	if share > 3 && n >= 4 || l.run >= 3 {
 		f.Severity = High
 	}
 	if n < 3 && share < 0.5 {
 		f.Severity, f.Confidence = Low, 0.6
 	}
-	if n >= 5 && (l.queued || l.capped > 0.9 && share < 8) {
+	// a policer drops several in a row where random loss drops one
+	rows := l.holes > 0 && float64(l.ahead) > 1.2*float64(l.holes)
+	if n >= 5 && (l.queued || l.capped > 0.9 && (share < 8 || share < 25 && (rows || l.capped > 0.93))) {
 		f.Code, f.Confidence = "throttling", 0.87
 		f.Summary = fmt.Sprintf("Traffic from %v to %v runs into a rate limit.", l.from, l.to)
 		f.Detail = fmt.Sprintf("%d of %d segments are lost, %s%s. Random loss would vary with neither.", n, l.packets, when(l.queued, "the round trip rises under load to a ceiling", ""),

@@ -35,6 +35,7 @@ type Side struct {
 	Hops      uint32           // copies with a lower TTL
 	CopyRun   uint8            // most copies of one packet
 	DSACKs    uint32           // duplicates that the receiver of this direction reported
+	AfterGap  uint32           // of Resent and Filled, those within a second after the longest silence
 	Holes     uint32           // times that a later segment came before an earlier one
 	MaxRun    uint8            // most times that one sequence number was sent again without an answer
 	Stall     int64            // longest time that one segment took from its first copy to its ACK, with resends
@@ -58,6 +59,10 @@ type Side struct {
 	Jumps     uint32
 	Nagle     uint32 // small segments that waited for a delayed ACK of the one before
 	NagleAt   [evidence]uint32
+	Begun     uint32 // messages that began after a pause
+	Paired    uint32 // of these, those whose second part left when the first was acknowledged
+	PairAt    [evidence]uint32
+	InFlight  int    // most bytes that were sent and not acknowledged, as far as seen here
 	Probes    uint32 // keep-alives without an answer so far
 	MaxProbes uint32
 	ProbeAt   uint32
@@ -76,9 +81,11 @@ type Side struct {
 	zeroSince int64
 	lastRTT   int64
 	lastLen   int
-	lastData  int64
+	lastData  int64 // time of the last new data
 	quiet     int64 // silence of the connection before the last new data
 	runQuiet  int64
+	alone     bool  // the last segment began a message
+	clearedAt int64 // when all of this side's data was acknowledged, with data or without
 	ackedAt   int64 // when the other side acknowledged all of this one's data
 	ackWait   int64
 }
@@ -128,6 +135,7 @@ type Turns struct {
 	Answers    uint32
 	IdleMax    int64 // longest silence
 	IdleEnd    uint32
+	IdleAt     int64 // when it ended
 	IdleDir    uint8
 	AfterIdle  uint32 // resends after the longest silence
 	IdleDead   bool   // nothing of the other side came after it
@@ -152,6 +160,16 @@ type ResetMark struct {
 	LastID   uint16
 	Zero     bool // the window of this side was closed
 	Unread   bool
+}
+
+// Missing is how many bytes of direction i the other end has not acknowledged, though
+// the capture shows later ones of it.
+func (s *Stream) Missing(i int) int {
+	f, r := &s.Half[i], &s.Half[i^1]
+	if f.next == 0 || r.lastack == 0 || !before(r.lastack, f.next) {
+		return 0
+	}
+	return int(f.next - r.lastack)
 }
 
 // Sum is how often a verdict was given, in both directions.
@@ -312,10 +330,15 @@ func (t *Tracker) observe(e *Event, in *Input) {
 		a.lastData = e.Time
 	}
 	late := a.ids.late(in, g)
+	had := a.Resent + a.Filled
 	a.repeat(e, late)
 	o.answered(e)
 	a.window(e)
-	d.Turns.take(e)
+	if d.Turns.take(e) {
+		d.Side[0].AfterGap, d.Side[1].AfterGap = 0, 0
+	} else if e.Time-d.Turns.IdleAt < 1e9 {
+		a.AfterGap += a.Resent + a.Filled - had
+	}
 	if g.Len > 0 && !e.Verdict.Has(Retransmission) && !e.Verdict.Has(KeepAlive) {
 		a.sent(e, o)
 	}
@@ -415,6 +438,9 @@ func (a *Side) answered(e *Event) {
 	if a.lastLen > 0 && e.RTT > 0 {
 		a.AckedLen = max(a.AckedLen, a.lastLen)
 	}
+	if g.Ack == e.Stream.Half[e.Dir^1].next {
+		a.clearedAt = e.Time
+	}
 	a.ackedAt, a.ackWait = 0, 0
 	if e.RTT > 0 && g.Len == 0 {
 		a.ackedAt, a.ackWait = e.Time, e.RTT
@@ -427,13 +453,49 @@ const (
 	delayedMax = 250e6
 )
 
+// leg is the part of the round trip between the capture point and one end.
+func (s *Stream) leg(i int) int64 {
+	if s.Client < 0 || s.HalfRTT <= 0 {
+		return 0
+	}
+	if i == int(s.Client) {
+		return max(s.InitialRTT-s.HalfRTT, 0)
+	}
+	return s.HalfRTT
+}
+
+// pause is a silence after which a message begins.
+const pause = 5e6
+
+// LastData is when the direction sent new data last; 0: never.
+func (a *Side) LastData() int64 { return a.lastData }
+
+// message follows messages that are written in two parts.
+func (a *Side) message(e *Event) {
+	leg := e.Stream.leg(e.Dir)
+	switch since := e.Time - a.clearedAt - leg; {
+	case e.Time-e.Stream.Last > pause+leg:
+		a.Begun++
+		a.alone = true
+		return
+	case a.alone && a.clearedAt > a.lastData && a.lastLen < 1000 && e.Segment.Len < 1400 && since < 1e6+leg/5:
+		a.Paired++
+		note(&a.PairAt, e.Frame)
+	}
+	a.alone = false
+}
+
 // sent notes new data.
 func (a *Side) sent(e *Event, o *Side) {
 	g := e.Segment
+	a.message(e)
+	if r := &e.Stream.Half[e.Dir^1]; r.lastack != 0 {
+		a.InFlight = max(a.InFlight, int(int32(e.Stream.Half[e.Dir].next-r.lastack)))
+	}
 	if g.Len > a.MaxLen {
 		a.MaxLen, a.Largest = g.Len, e.Frame
 	}
-	if a.ackedAt > 0 && a.ackWait > delayedMin && a.ackWait < delayedMax && e.Time-a.ackedAt < 5e6 && a.lastLen > 0 && a.lastLen < 1000 && g.Len < 1400 {
+	if a.ackedAt > 0 && a.ackWait > delayedMin && a.ackWait < delayedMax && e.Time-a.ackedAt-e.Stream.leg(e.Dir) < 5e6 && a.lastLen > 0 && a.lastLen < 1000 && g.Len < 1400 {
 		a.Nagle++
 		note(&a.NagleAt, e.Frame)
 	}
@@ -492,31 +554,34 @@ func (a *Side) probes(e *Event, o *Side) {
 	}
 }
 
-// take follows requests and answers.
-func (u *Turns) take(e *Event) {
+// take follows requests and answers, and reports whether the longest silence so far
+// ended.
+func (u *Turns) take(e *Event) (ended bool) {
 	g, s := e.Segment, e.Stream
 	if quiet := e.Time - s.Last; !e.New && quiet > u.IdleMax {
-		u.IdleMax, u.IdleEnd, u.IdleDir, u.AfterIdle, u.IdleDead = quiet, e.Frame, uint8(e.Dir), 0, true
+		ended = true
+		u.IdleMax, u.IdleEnd, u.IdleAt, u.IdleDir, u.AfterIdle, u.IdleDead = quiet, e.Frame, e.Time, uint8(e.Dir), 0, true
 	} else if e.Dir != int(u.IdleDir) {
 		u.IdleDead = false
 	} else if e.Verdict.Has(Retransmission) {
 		u.AfterIdle++
 	}
 	if s.Client < 0 {
-		return
+		return ended
 	}
 	client := e.Dir == int(s.Client)
 	if !client && u.Waiting && g.Flags&ACK != 0 && !before(g.Ack, u.AskEnd) {
 		u.AskACKed = true
 	}
 	if g.Len == 0 || e.Verdict.Has(Retransmission) || e.Verdict.Has(KeepAlive) {
-		return
+		return ended
 	}
 	if client {
 		u.request(e)
 	} else {
 		u.answer(e)
 	}
+	return ended
 }
 
 func (u *Turns) request(e *Event) {
