@@ -54,6 +54,7 @@ type Exchange struct {
 	Errors5xx           uint32
 	Errors4xx           uint32
 	Evidence            []uint32 // responses with 5xx
+	Refused             []uint32 // responses with 4xx
 	open                [waiting]int64
 	frames              [waiting]uint32
 	head, n             uint8
@@ -90,7 +91,7 @@ func New() *Log {
 // TCP looks at the payload of a segment that was judged.
 func (l *Log) TCP(e *tcp.Event) {
 	p := e.Segment.Payload
-	if len(p) == 0 || e.Detail == nil || e.Verdict.Has(tcp.Retransmission) || e.Verdict.Has(tcp.KeepAlive) {
+	if len(p) == 0 || e.Detail == nil || e.Verdict.Has(tcp.Retransmission) && !e.Fresh() || e.Verdict.Has(tcp.KeepAlive) {
 		return
 	}
 	k := sniff(p)
@@ -181,6 +182,9 @@ func (l *Log) http(s *Session, e *tcp.Event, p []byte) {
 		}
 	case 4:
 		x.Errors4xx++
+		if len(x.Refused) < evidence {
+			x.Refused = append(x.Refused, e.Frame)
+		}
 	}
 	if x.n > 0 {
 		l.Time.Add(e.Time - x.open[x.head])

@@ -49,11 +49,10 @@ func (s *DHCPServer) Net() uint32 { return uint32(s.Given.Lo) & s.Mask }
 
 // exchange is one transaction.
 type exchange struct {
-	frame                       uint32
-	first                       int64
-	discovers, requests         uint32
-	offered, acked, refused     bool
-	lastDiscover, lastRequestAt int64
+	frame                   uint32
+	first                   int64
+	discovers, requests     uint32
+	offered, acked, refused bool
 }
 
 // DHCP4 takes the payload of a datagram of ports 67 and 68.
@@ -71,9 +70,9 @@ func (l *Log) DHCP4(v *frame.View, no uint32, now int64) {
 	x := d.exchange(binary.BigEndian.Uint32(b[4:]), o.typ, no, now)
 	switch o.typ {
 	case dhcpDiscover:
-		x.discovers, x.lastDiscover = x.discovers+1, now
+		x.discovers++
 	case dhcpRequest:
-		x.requests, x.lastRequestAt = x.requests+1, now
+		x.requests++
 	case dhcpDecline:
 		d.Declines++
 		note(&d.Declined, no)
@@ -139,6 +138,18 @@ func (d *DHCP) answer(v *frame.View, b []byte, o *options, x *exchange, no uint3
 func (d *DHCP) Unanswered() (out []uint32) {
 	for _, x := range d.asked {
 		if !x.offered && !x.acked && !x.refused {
+			out = append(out, x.frame)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Repeated returns the frames of transactions that were asked more than once and never
+// answered, in order.
+func (d *DHCP) Repeated() (out []uint32) {
+	for _, x := range d.asked {
+		if !x.offered && !x.acked && !x.refused && x.discovers+x.requests > 1 {
 			out = append(out, x.frame)
 		}
 	}

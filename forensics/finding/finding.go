@@ -1,6 +1,6 @@
 // Package finding turns what was counted into statements about the network. Its rules
 // about connections are here; those that look at one protocol alone live in rooms:
-// hints (tunnels, generated names, damaged bits) and service (DHCP, QUIC, routers'
+// hints (tunnels, generated names, damaged bits) and services (DHCP, QUIC, routers'
 // advertisements, unanswered UDP).
 package finding
 

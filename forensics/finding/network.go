@@ -115,7 +115,7 @@ func (c *inquiry) loops() {
 				Detail: fmt.Sprintf("%d routers answered that the TTL was exceeded, each a few times.", len(a.sources))})
 			continue
 		}
-		if a.count < 2 && !falling[dst] {
+		if a.count < 2 && !falling[dst] && !c.far64(dst) {
 			continue
 		}
 		c.icmpAbout[dst] = true
@@ -143,6 +143,14 @@ func (c *inquiry) onPurpose(e *control.Errors) bool {
 	}
 	_, u := c.f.App.UDP.Find(&e.Quoted)
 	return u != nil && u.TTL > 0 && u.TTL < 30
+}
+
+// far64 reports whether a connection to an address left with a usual TTL: then one
+// message that it was used up is enough.
+func (c *inquiry) far64(dst flow.Addr) bool {
+	return slices.ContainsFunc(c.conns, func(x *conn) bool {
+		return x.addr(x.server()) == dst && x.half(x.client).TTL >= 32 && x.half(x.server()).Packets == 0
+	})
 }
 
 // falling returns destinations whose packets were seen at least four times each.

@@ -131,6 +131,8 @@ type lossy struct {
 	queued        bool // the round trip grew to a ceiling: a queue in front of a limit
 	capped        float64
 	holes         uint32
+	ttl           [2]uint8
+	rtt           int64
 	conns         int
 	stall         int64
 }
@@ -163,6 +165,7 @@ func (c *inquiry) loss() {
 			l.behind, l.ahead = l.behind+s.Resent-min(s.Resent, s.DSACKs), l.ahead+s.Filled
 			l.packets += x.half(i).Packets
 			l.holes += s.Holes
+			l.ttl, l.rtt = [2]uint8{x.half(i).TTL, x.half(i ^ 1).TTL}, x.s.InitialRTT
 			l.frames = append(l.frames, s.Frames[:]...)
 			l.run, l.stall = max(l.run, s.MaxRun), max(l.stall, s.Stall)
 			l.flow, l.conns = x.flow(), l.conns+1
@@ -224,7 +227,7 @@ func (c *inquiry) lost(l *lossy) {
 	}
 	f := Finding{Severity: Medium, Protocol: "tcp", Code: "packet-loss", Confidence: 0.85, Frames: l.frames, Flow: l.flow,
 		Summary: fmt.Sprintf("%.1f %% of the segments from %v to %v are lost (%d of %d).", share, l.from, l.to, n, l.packets),
-		Detail:  fmt.Sprintf("They were lost %s. At most %d times the same segment, longest repair %s.", where, l.run, ms(l.stall)),
+		Detail:  fmt.Sprintf("They were lost %s. The same segment was lost %s in a row, longest repair %s.", where, plural(int(l.run), "time", "times"), ms(l.stall)),
 		Confirm: "Capture at the other end: what is missing there was lost between the points. Interface error and drop counters along the path."}
 	if share > 3 && n >= 4 || l.run >= 3 {
 		f.Severity = High
@@ -242,7 +245,23 @@ func (c *inquiry) lost(l *lossy) {
 		f.Confirm = "Policers and shapers on the path (tc -s qdisc, QoS policies, a cloud's per-flow limit): the rate equals a configured one."
 	}
 	c.add(f)
+	c.duplex(l, f.Code, share)
 }
+
+// duplex says what loss between neighbours speaks for: with no router and no queue
+// between them, only the link itself can lose.
+func (c *inquiry) duplex(l *lossy, code string, share float64) {
+	if code != "packet-loss" || share < 1 || l.behind+l.ahead < 10 || !neighbourly(l.ttl[0]) || !neighbourly(l.ttl[1]) || l.rtt <= 0 || l.rtt > 3e6 {
+		return
+	}
+	c.add(Finding{Severity: Low, Protocol: "ip", Code: "duplex-mismatch", Confidence: 0.4, Frames: l.frames, Flow: l.flow,
+		Summary: fmt.Sprintf("%v and %v seem to be neighbours, and still lose %.1f %%: a link that is damaged, or with two ideas of duplex.", l.from, l.to, share),
+		Detail:  fmt.Sprintf("Both arrive with a TTL that no router lowered (%d and %d) and answer within %s. Loss that grows when both send at a time is typical of a duplex mismatch.", l.ttl[0], l.ttl[1], ms(l.rtt)),
+		Confirm: "ethtool on both ends (speed, duplex); late collisions and FCS errors in the counters of the switch port; another cable."})
+}
+
+// neighbourly reports a TTL as hosts send it.
+func neighbourly(ttl uint8) bool { return ttl == 64 || ttl == 128 || ttl == 255 }
 
 // pings finds loss that echo requests saw.
 func (c *inquiry) pings() {

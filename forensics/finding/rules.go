@@ -7,6 +7,8 @@ import (
 
 	"ghostbot/forensics/control"
 	"ghostbot/forensics/facts"
+	"ghostbot/forensics/finding/hints"
+	"ghostbot/forensics/finding/services"
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/semantic/text"
 	"ghostbot/forensics/tcp"
@@ -27,6 +29,9 @@ func All(f *facts.Facts) []Finding {
 		(*inquiry).names, (*inquiry).handshakes, (*inquiry).statuses, (*inquiry).waits, (*inquiry).ports,
 	} {
 		rule(c)
+	}
+	for _, x := range append(hints.All(f), services.All(f)...) {
+		c.add(x)
 	}
 	return c.verdict()
 }
@@ -57,6 +62,7 @@ type inquiry struct {
 	f         *facts.Facts
 	conns     []*conn
 	numbers   map[uint32]*conn
+	flows     map[string]*conn // by the name that findings print
 	services  map[end]*service
 	listed    []*service          // the same, by their first connection: findings do not depend on chance
 	hops      map[flow.Addr]uint8 // TTL with which a host's own packets arrive
@@ -243,6 +249,31 @@ func (c *inquiry) distance(a flow.Addr) (rtt int64) {
 	return rtt
 }
 
+// limits says what the capture cannot tell about a finding's connection.
+func (c *inquiry) limits(f *Finding) {
+	if f.Flow == "" || f.Limits != "" {
+		return
+	}
+	if c.flows == nil {
+		c.flows = make(map[string]*conn, len(c.conns))
+		for _, x := range c.conns {
+			c.flows[x.flow()] = x
+		}
+	}
+	x := c.flows[f.Flow]
+	if x == nil {
+		return
+	}
+	if a, b := x.half(0), x.half(1); a.SYNs+b.SYNs == 0 {
+		f.Limits = "The connection began before the capture: its handshake, MSS and window scale are unknown."
+	} else if (a.Packets == 0 || b.Packets == 0) && a.Bytes+b.Bytes > 0 {
+		f.Limits = "Only one direction is in the capture: losses, resets and round trips of the other one cannot be judged."
+	}
+	if s := c.f.Capture; c.f.CutFrames*2 > c.f.Packets && s != nil && len(s.Interfaces) > 0 && (f.Protocol == "tls" || f.Protocol == "http") {
+		f.Limits += when(f.Limits != "", " ", "") + fmt.Sprintf("Packets are cut at %d bytes, so that only the beginning of each message was read.", s.Interfaces[0].SnapLen)
+	}
+}
+
 // maxPerCode keeps one kind of trouble from burying the others.
 const maxPerCode = 3
 
@@ -257,6 +288,9 @@ func (c *inquiry) verdict() []Finding {
 		if seen[f.Code]++; seen[f.Code] <= maxPerCode {
 			out = append(out, f)
 		}
+	}
+	for i := range out {
+		c.limits(&out[i])
 	}
 	if len(out) == 0 || out[0].Severity < Medium {
 		t := &c.f.TCP.Total

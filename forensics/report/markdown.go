@@ -289,6 +289,9 @@ func (d *Document) causes(b *strings.Builder) {
 			fmt.Fprintf(b, " (%.2f)", f.Confidence)
 		}
 		b.WriteString(".\n\n")
+		if f.Limits != "" {
+			fmt.Fprintf(b, "**What this capture cannot tell.** %s.\n\n", stop(escape(f.Limits)))
+		}
 		if f.Confirm != "" {
 			fmt.Fprintf(b, "**What would confirm or refute it.** %s.\n\n", stop(escape(f.Confirm)))
 		}

@@ -120,6 +120,7 @@ type Finding struct {
 	Summary    string  `json:"summary"`
 	Detail     string  `json:"detail"`
 	Confirm    string  `json:"confirm"`
+	Limits     string  `json:"limits"`
 	Frames     []int64 `json:"frames"`
 	Flow       string  `json:"flow"`
 	Confidence float64 `json:"confidence"`

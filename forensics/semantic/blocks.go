@@ -11,6 +11,7 @@ import (
 	"ghostbot/forensics/facts"
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/stat"
+	"ghostbot/forensics/tcp"
 )
 
 // maxList bounds the lists of the document, so that it stays under 5,000 tokens.
@@ -51,6 +52,7 @@ func incomplete(f *facts.Facts) []string {
 	say(f.DNS.Forgotten, "%d DNS transactions were closed early: an answer after them counts as unsolicited")
 	say(f.App.Missed, "%d UDP flows or application sessions were beyond the budget")
 	say(f.Control.Unlisted, "%d ICMP errors were beyond the budget")
+	out = append(out, partial(f)...)
 	if f.Packets == 0 && f.Capture.Packets > 0 {
 		say(f.Capture.Packets, "the filter matched none of %d packets")
 	} else if f.Packets == 0 {
@@ -58,6 +60,37 @@ func incomplete(f *facts.Facts) []string {
 	}
 	if k := known(f); f.Packets > 0 && k == 0 {
 		out = append(out, "no packet carries a protocol that this analysis follows")
+	}
+	return out
+}
+
+// partial says what cannot be judged because the capture has only a part of it: the
+// beginning of connections, one of their directions, the rest of packets.
+func partial(f *facts.Facts) []string {
+	all, late, one := 0, 0, 0
+	f.TCP.Table.All(func(_ uint32, _ *flow.Key, s *tcp.Stream) bool {
+		a, b := &s.Half[0], &s.Half[1]
+		if a.Packets+b.Packets < 3 {
+			return true
+		}
+		all++
+		if a.SYNs+b.SYNs == 0 {
+			late++
+		}
+		if (a.Packets == 0 || b.Packets == 0) && a.Bytes+b.Bytes > 0 {
+			one++
+		}
+		return true
+	})
+	var out []string
+	if late > 0 {
+		out = append(out, fmt.Sprintf("%d of %d TCP connections began before the capture: their handshake, MSS and window scale are unknown", late, all))
+	}
+	if one > 0 {
+		out = append(out, fmt.Sprintf("%d of %d TCP connections have one direction only: round trips, and losses of the other one, cannot be judged", one, all))
+	}
+	if f.CutFrames*2 > f.Packets && len(f.Capture.Interfaces) > 0 {
+		out = append(out, fmt.Sprintf("packets are cut at %d bytes: DNS, TLS and HTTP are judged as far as their beginnings were captured", f.Capture.Interfaces[0].SnapLen))
 	}
 	return out
 }
@@ -221,6 +254,28 @@ type ICMPv6 struct {
 	Unanswered []Asked     `json:"unanswered_solicitations"`
 	Conflicts  []Duplicate `json:"duplicate_address_alerts,omitempty"`
 	TooBig     []uint32    `json:"packet_too_big_mtu,omitempty"`
+	Routers    []Router    `json:"router_advertisements,omitempty"`
+}
+
+// Router is what one router advertises.
+type Router struct {
+	Addr     string   `json:"router"`
+	Count    uint64   `json:"count"`
+	Lifetime uint16   `json:"lifetime_seconds"`
+	MTU      uint32   `json:"mtu,omitempty"`
+	Prefixes []string `json:"prefixes,omitempty"`
+}
+
+func routers(list []*control.Router) (out []Router) {
+	for _, r := range list {
+		x := Router{Addr: r.Addr.String(), Count: r.Count, Lifetime: r.Lifetime, MTU: r.MTU}
+		for _, p := range r.Prefixes {
+			x.Prefixes = append(x.Prefixes, fmt.Sprintf("%v/%d", p.Addr, p.Bits))
+		}
+		out = append(out, x)
+	}
+	out, _ = capped(out)
+	return out
 }
 
 func icmpv6(f *facts.Facts) *ICMPv6 {
@@ -236,6 +291,7 @@ func icmpv6(f *facts.Facts) *ICMPv6 {
 	}
 	b.ICMPv6Errors(f)
 	b.ICMPv6Neighbours(n)
+	b.Routers = routers(f.Control.Routers.List)
 	return b
 }
 
@@ -308,7 +364,10 @@ type UDP struct {
 	Flows     int    `json:"flows"`
 	OneWay    int    `json:"one_way_flows"`
 	MDNS      uint64 `json:"mdns_llmnr_messages,omitempty"`
-	TopFlows  []Talk `json:"top_flows,omitempty"`
+	Bytes     uint64 `json:"payload_bytes"`
+	// Reply is the time from the first datagram of a conversation to the first of the other end.
+	Reply    *stat.Summary `json:"first_reply_ms,omitempty"`
+	TopFlows []Talk        `json:"top_flows,omitempty"`
 }
 
 // Talk is one conversation.
@@ -317,4 +376,6 @@ type Talk struct {
 	Packets uint64  `json:"packets"`
 	Bytes   uint64  `json:"bytes"`
 	Seconds float64 `json:"duration_seconds"`
+	Rate    float64 `json:"kbit_per_second,omitempty"`
+	Back    uint64  `json:"packets_back"`
 }

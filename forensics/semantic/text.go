@@ -27,6 +27,9 @@ func (d *Document) Text(w io.Writer, clean func(string) string) {
 		if len(f.Frames) > 0 {
 			fmt.Fprintf(w, "  frames: %s\n", strings.Trim(fmt.Sprint(f.Frames), "[]"))
 		}
+		if f.Limits != "" {
+			fmt.Fprintf(w, "  not to be judged here: %s\n", clean(f.Limits))
+		}
 		if f.Confirm != "" {
 			fmt.Fprintf(w, "  to confirm: %s\n", clean(f.Confirm))
 		}

@@ -55,6 +55,17 @@ type Stream struct {
 	ACKRTT          stat.Summary `json:"ack_rtt_ms"`
 	Delta           stat.Summary `json:"delta_ms"`
 	Frames          []uint32     `json:"sample_frames"`
+	Bytes           [2]uint64    `json:"bytes"` // payload from src and from dst
+	MSS             [2]uint16    `json:"mss"`
+	Scale           [2]*int      `json:"window_scale"` // null: not seen
+	SACK            bool         `json:"sack_permitted"`
+	Handshake       float64      `json:"handshake_ms,omitempty"`
+	InFlight        [2]int       `json:"max_bytes_in_flight"`
+	Rate            [2]float64   `json:"mbit_per_second"`
+	Idle            float64      `json:"longest_idle_ms"`
+	Backoff         int          `json:"rto_backoff,omitempty"` // most times that one segment was sent again
+	Stall           float64      `json:"longest_repair_ms,omitempty"`
+	End             string       `json:"ended"`
 }
 
 func tcpBlock(f *facts.Facts, frames bool) *TCP {
@@ -139,7 +150,30 @@ func stream(k *flow.Key, s *tcp.Stream, d *tcp.Detail) Stream {
 		}
 	}
 	slices.Sort(out.Frames)
+	out.more(s, d)
 	return out
+}
+
+// more fills in what is known of both directions.
+func (x *Stream) more(s *tcp.Stream, d *tcp.Detail) {
+	seconds := float64(s.Last-s.First) / 1e9
+	for j, i := range []uint8{s.FirstDir, s.FirstDir ^ 1} {
+		h, a := &s.Half[i], &d.Side[i]
+		x.Bytes[j], x.MSS[j], x.InFlight[j] = h.Bytes, h.MSS, a.InFlight
+		if shift, known := h.Scale(); known && h.SYNs > 0 {
+			x.Scale[j] = &shift
+		}
+		if seconds > 0 {
+			x.Rate[j] = round(float64(h.Bytes)*8/1e6/seconds, 3)
+		}
+		if int(a.MaxRun) > x.Backoff {
+			x.Backoff = int(a.MaxRun)
+		}
+		x.Stall = max(x.Stall, ms(a.Stall))
+	}
+	x.SACK = s.Half[0].SACKOK && s.Half[1].SACKOK
+	x.Handshake, x.Idle = ms(s.InitialRTT), ms(d.Turns.IdleMax)
+	x.End = []string{"open", "fin", "rst"}[min(int(s.Closed), 2)]
 }
 
 // End writes one end of a conversation as address and port.
@@ -239,6 +273,7 @@ type TLS struct {
 	Alerts     map[string]uint64 `json:"alerts,omitempty"`
 	Names      []string          `json:"server_names,omitempty"`
 	Expiry     []Expiry          `json:"certificates,omitempty"`
+	Time       *stat.Summary     `json:"hello_to_hello_ms,omitempty"`
 }
 
 // Expiry is the time in which a certificate is valid.
@@ -253,6 +288,7 @@ type Expiry struct {
 func tls(f *facts.Facts) *TLS {
 	b := &TLS{Versions: map[string]uint64{}, Alerts: map[string]uint64{}}
 	seen := map[string]bool{}
+	var took stat.Dist
 	for _, s := range f.App.Sessions {
 		h := &s.TLS
 		if h.Hello == 0 && h.ServerHello == 0 && len(h.Alerts) == 0 {
@@ -264,6 +300,9 @@ func tls(f *facts.Facts) *TLS {
 		if h.ServerHello > 0 {
 			b.Answered++
 			b.Versions[app.VersionName(h.Version)]++
+		}
+		if h.Hello > 0 && h.ServerHello > 0 {
+			took.Add(h.ServerTime - h.HelloTime)
 		}
 		for _, a := range h.Alerts {
 			b.Alerts[a.Name()]++
@@ -279,14 +318,25 @@ func tls(f *facts.Facts) *TLS {
 	if b.Handshakes+b.Answered+uint64(len(b.Alerts)) == 0 {
 		return nil
 	}
+	b.Time = measured(&took)
 	return b
+}
+
+// measured is a distribution that has values, or nil.
+func measured(d *stat.Dist) *stat.Summary {
+	if d.N == 0 {
+		return nil
+	}
+	s := d.Summary()
+	return &s
 }
 
 // HTTP is what was visible of HTTP/1.
 type HTTP struct {
-	Methods map[string]uint64 `json:"methods"`
-	Status  map[string]uint64 `json:"status"`
-	Time    stat.Summary      `json:"response_time_ms"`
+	Methods    map[string]uint64 `json:"methods"`
+	Status     map[string]uint64 `json:"status"`
+	Time       stat.Summary      `json:"response_time_ms"`
+	Unanswered int               `json:"requests_without_response,omitempty"`
 }
 
 func http(f *facts.Facts) *HTTP {
@@ -297,6 +347,11 @@ func http(f *facts.Facts) *HTTP {
 	for c, n := range f.App.Status {
 		b.Status[strconv.Itoa(c)] = n
 	}
+	for _, s := range f.App.Sessions {
+		if s.HTTP.Waiting() > 0 {
+			b.Unanswered++
+		}
+	}
 	return b
 }
 
@@ -304,6 +359,18 @@ func http(f *facts.Facts) *HTTP {
 type DHCP struct {
 	Messages   map[string]uint64 `json:"messages"`
 	Unanswered int               `json:"unanswered_transactions"`
+	Complete   int               `json:"completed_transactions"`
+	Time       *stat.Summary     `json:"time_to_lease_ms,omitempty"`
+	Servers    []DHCPServer      `json:"servers,omitempty"`
+}
+
+// DHCPServer is what one server said.
+type DHCPServer struct {
+	ID     string `json:"server"`
+	Router string `json:"router,omitempty"`
+	Offers uint64 `json:"offers"`
+	ACKs   uint64 `json:"acks"`
+	NAKs   uint64 `json:"naks"`
 }
 
 var dhcpTypes = []string{"other", "discover", "offer", "request", "decline", "ack", "nak", "release", "inform"}
@@ -323,6 +390,12 @@ func dhcp(f *facts.Facts) *DHCP {
 	if len(b.Messages) == 0 {
 		return nil
 	}
+	d := &f.Control.DHCP
+	b.Complete, b.Time = d.Complete(), measured(&d.Time)
+	for _, s := range d.Servers {
+		b.Servers = append(b.Servers, DHCPServer{s.ID.String(), optional(s.Router), s.Offers, s.ACKs, s.NAKs})
+	}
+	b.Servers, _ = capped(b.Servers)
 	return b
 }
 
@@ -336,6 +409,8 @@ type QUIC struct {
 	Retry       uint64            `json:"retry,omitempty"`
 	Negotiation uint64            `json:"version_negotiation,omitempty"`
 	Versions    map[string]uint64 `json:"versions,omitempty"`
+	Completed   int               `json:"flows_with_protected_packets"`
+	Unanswered  int               `json:"flows_without_answer"`
 }
 
 func quic(f *facts.Facts) *QUIC {
@@ -347,6 +422,15 @@ func quic(f *facts.Facts) *QUIC {
 	for v, n := range q.Versions {
 		b.Versions[fmt.Sprintf("0x%08x", v)] = n
 	}
+	f.App.UDP.All(func(_ uint32, _ *flow.Key, u *app.Flow) bool {
+		if u.QUIC && u.Marks.Has(app.Protected) {
+			b.Completed++
+		}
+		if u.QUIC && u.Packets[u.Dir^1] == 0 {
+			b.Unanswered++
+		}
+		return true
+	})
 	return b
 }
 
@@ -354,13 +438,18 @@ func udp(f *facts.Facts) *UDP {
 	if f.Kinds[frame.UDP] == 0 {
 		return nil
 	}
-	b := &UDP{Datagrams: f.Kinds[frame.UDP], Flows: f.App.UDP.Len(), MDNS: f.OtherNames}
+	b := &UDP{Datagrams: f.Kinds[frame.UDP], Flows: f.App.UDP.Len(), MDNS: f.OtherNames, Reply: measured(&f.App.Reply)}
 	var top []Talk
 	f.App.UDP.All(func(_ uint32, k *flow.Key, u *app.Flow) bool {
 		if u.Packets[0] == 0 || u.Packets[1] == 0 {
 			b.OneWay++
 		}
-		top = append(top, Talk{Packets: uint64(u.Packets[0]) + uint64(u.Packets[1]), Bytes: u.Bytes[0] + u.Bytes[1], Seconds: round(float64(u.Last-u.First)/1e9, 3),
+		b.Bytes += u.Bytes[0] + u.Bytes[1]
+		seconds, rate := float64(u.Last-u.First)/1e9, 0.0
+		if seconds > 0 {
+			rate = round(float64(u.Bytes[0]+u.Bytes[1])*8/1e3/seconds, 1)
+		}
+		top = append(top, Talk{Packets: uint64(u.Packets[0]) + uint64(u.Packets[1]), Bytes: u.Bytes[0] + u.Bytes[1], Seconds: round(seconds, 3), Rate: rate, Back: uint64(u.Packets[u.Dir^1]),
 			Flow: End(k, int(u.Dir)) + " -> " + End(k, int(u.Dir^1))})
 		if len(top) > 64*maxList {
 			top = busiest(top)

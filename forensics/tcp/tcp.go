@@ -248,6 +248,10 @@ type Event struct {
 	known    bool // its data was seen before
 }
 
+// Fresh reports whether the data was never seen here before: a segment that was lost
+// before the capture point and comes again is new to it.
+func (e *Event) Fresh() bool { return !e.covered && !e.known }
+
 // Options bound what a tracker keeps.
 type Options struct {
 	Frames  bool // list the frames of every verdict
