@@ -178,13 +178,16 @@ func (w *world) dns(ms float64, port layers.UDPPort, name string, after float64,
 	send(ms+after, server, client, 53, port, m)
 }
 
+// scenario is a fault and how it comes about.
+type scenario struct {
+	code string
+	play func(w *world)
+}
+
 // TestScenarios builds a small network fault each, and wants its code first. They
 // are the rules in their purest form; the corpus shows that real ones look alike.
 func TestScenarios(t *testing.T) {
-	tests := []struct {
-		code string
-		play func(w *world)
-	}{
+	tests := []scenario{
 		{"healthy", func(w *world) {
 			w.dns(0, 4000, "www.example.com", 20, 0, false)
 			l := w.link(40000, 80).open(30)
@@ -430,7 +433,7 @@ func TestScenarios(t *testing.T) {
 			w.tcp(521, seg{from: client, to: server, sp: 40000, dp: 80, flags: "A", seq: 77001, ack: 88001})
 		}},
 	}
-	for _, tt := range tests {
+	for _, tt := range append(tests, moreScenarios()...) {
 		t.Run(tt.code, func(t *testing.T) {
 			w := newWorld(t)
 			tt.play(w)
@@ -450,7 +453,8 @@ func TestScenarios(t *testing.T) {
 			if codes[0] != tt.code {
 				t.Errorf("findings %v", codes)
 			}
-			if quiet := []string{"healthy", "virtual-address-moved", "port-reuse", "duplication"}; slices.Contains(quiet, tt.code) == (a.Findings[0].Severity >= finding.Medium) {
+			if quiet := []string{"healthy", "virtual-address-moved", "port-reuse", "duplication", "nagle-delayed-ack", "dns-enumeration", "small-receive-window", "tls-old-version",
+				"http-client-errors", "quic-version", "empty-capture", "duplex-mismatch"}; slices.Contains(quiet, tt.code) == (a.Findings[0].Severity >= finding.Medium) {
 				t.Errorf("severity %v", a.Findings[0].Severity)
 			}
 		})

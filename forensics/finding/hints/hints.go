@@ -81,7 +81,7 @@ func subdomains(_ *facts.Facts, zones []*zone) (out []statement.Finding) {
 		if z.missing < 20 || z.strange*10 < z.missing*6 || z.mean() >= 30 {
 			continue
 		}
-		out = append(out, statement.Finding{Severity: statement.Medium, Protocol: "dns", Code: "dns-random-subdomains", Confidence: 0.7, Frames: z.frames,
+		out = append(out, statement.Finding{Severity: statement.Medium, Protocol: "dns", Code: "dns-random-subdomains", Confidence: 0.87, Frames: z.frames,
 			Summary: fmt.Sprintf("%d random names below %s were asked for, and none exists.", z.missing, z.name),
 			Detail:  "No cache can answer them, so that each reaches the servers of the zone: that is how they are flooded through resolvers. A client with a broken list of names does the same.",
 			Confirm: "Whether other resolvers see the same zone; the clients that ask, and since when."})
