@@ -85,7 +85,9 @@ func (l *link) flight(at float64, n int) float64 {
 }
 
 // sealed is an encrypted record of TLS.
-func sealed(n int) string { return string([]byte{23, 3, 3, byte(n >> 8), byte(n)}) + strings.Repeat("e", n) }
+func sealed(n int) string {
+	return string([]byte{23, 3, 3, byte(n >> 8), byte(n)}) + strings.Repeat("e", n)
+}
 
 const hello = "\x16\x03\x01\x00\x04\x01\x00\x00\x00"
 

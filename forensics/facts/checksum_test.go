@@ -33,7 +33,7 @@ func plain(v *frame.View, payload []byte) uint16 {
 	return ^uint16(sum)
 }
 
-func segment(r *rand.Rand, v6, udp bool, n int) *frame.View {
+func made(r *rand.Rand, v6, udp bool, n int) *frame.View {
 	v := &frame.View{Src: flow.V4([]byte{192, 0, 2, 1}), Dst: flow.V4([]byte{198, 51, 100, 200}), Kind: frame.TCP, Proto: 6, Depth: 1}
 	if v6 {
 		v.Src, v.Dst = flow.Addr{Hi: r.Uint64(), Lo: r.Uint64()}, flow.Addr{Hi: r.Uint64(), Lo: r.Uint64()}
@@ -59,7 +59,7 @@ func TestChecksum(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for i := range 400 {
 		v6, udp := i%2 == 1, i%3 == 0
-		v := segment(r, v6, udp, i)
+		v := made(r, v6, udp, i)
 		at := 16
 		if udp {
 			at = 6
@@ -97,7 +97,7 @@ func TestChecksumUnknown(t *testing.T) {
 		"no checksum":           func(v *frame.View) { v.Kind, v.L4[4], v.L4[5], v.L4[6], v.L4[7] = frame.UDP, 0, byte(len(v.L4)), 0, 0 },
 		"put together by a NIC": func(v *frame.View) { v.IPLen = 3000; v.L4[16] ^= 0x55 },
 	} {
-		v := segment(r, false, false, 100)
+		v := made(r, false, false, 100)
 		change(v)
 		if got := checksum(v); got != sumUnknown {
 			t.Errorf("%s: %d", what, got)
@@ -110,7 +110,7 @@ func TestChecksumUnknown(t *testing.T) {
 func TestSample(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	p := pass{f: &Facts{Sums: map[flow.Addr]*Sums{}}}
-	v := segment(r, false, false, 10)
+	v := made(r, false, false, 10)
 	for range sumAll + 10*sumEvery {
 		p.sum(v)
 	}
