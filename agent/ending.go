@@ -32,7 +32,9 @@ const (
 	answerExtend   = "extend"
 	answerSkip     = "skip"
 	answerAgain    = "again"
-	answerExpired  = "expired"
+	// AnswerExpired is the answer of nobody: the time ran out, or nobody was there.
+	// Text says which, where it is not the time.
+	AnswerExpired = "expired"
 )
 
 // Kinds of questions.
@@ -86,7 +88,7 @@ func (s *Fold) over() (Conclusion, bool) {
 	}
 	if a, ok := s.answered[s.continueID()]; ok && silence(a) {
 		c := s.ending("brain", "The investigation rested and the report was asked for.")
-		if a.Key == answerExpired {
+		if a.Key == AnswerExpired {
 			c = s.ending("brain", "The investigation rested and nobody answered.")
 		}
 		c.By = a.By

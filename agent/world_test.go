@@ -245,7 +245,7 @@ func (w *world) Ask(ctx context.Context, q Question) (Answer, error) {
 	if !ok {
 		select {
 		case <-time.After(time.Until(q.Expires)):
-			a = Answer{Key: answerExpired, At: q.Expires}
+			a = Answer{Key: AnswerExpired, At: q.Expires}
 		case <-ctx.Done():
 			return Answer{}, ctx.Err()
 		}

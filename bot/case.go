@@ -35,6 +35,7 @@ type holder struct {
 	deaf  atomic.Bool             // nothing more is taken from the inbox
 	blind bool                    // people could not be shown the end
 
+	found   uint64   // entries that were there before this holder wrote one
 	unnamed bool     // nobody has looked for open cases about the same yet
 	recall  bool     // nobody has looked for closed cases that look like this one yet
 	similar []string // those that do not know of this one yet
@@ -134,6 +135,7 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	if err != nil {
 		return false, err
 	}
+	h.found = uint64(len(entries))
 	opened, last := false, ""
 	sweeps := h.info.Opening.Kind == agent.KindSweep // every sweep is like every other
 	h.recall = !sweeps
@@ -332,7 +334,7 @@ func (h *holder) save(ctx context.Context, c agent.Case) error {
 		return err
 	}
 	return h.d.o.DB.Commit(ctx, store.Commit{Scope: h.sid, Fence: h.fence(),
-		Writes: []store.Write{{Key: store.Key{Scope: h.sid, Name: "ghost_session"}, Data: data}}})
+		Writes: []store.Write{{Key: sessionFile(h.sid), Data: data}}})
 }
 
 // close waits until the thread shows everything, then marks the case closed.

@@ -49,9 +49,10 @@ type Options struct {
 	Policy    string        // policy version
 	MaxTurns  int
 	OpenLog   func(ctx context.Context, sid string, fence uint64) (Log, error)
-	Native    func(ctx context.Context, sid string) (bool, error) // nil: always; false voids every open answer
-	Adopt     func(ctx context.Context, sid string) error         // with Native: the case belongs here now
-	Register  Journal                                             // may be nil: nothing is registered
+	Native    func(ctx context.Context, sid string) (bool, error)   // nil: always; false voids every open answer
+	Adopt     func(ctx context.Context, sid string) error           // with Native: the case belongs here now
+	Here      func(ctx context.Context, sid string) (string, error) // with Native: names where a copied case came from and where it is
+	Register  Journal                                               // may be nil: nothing is registered
 	Build     func(Parts) (Investigator, error)
 	Report    func(ctx context.Context, sid string) (show.Report, error) // also writes the file
 	Body      func(sid string) ([]byte, error)                           // the report file

@@ -2,6 +2,8 @@ package bot
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,46 +40,150 @@ const brokenID = "tampered-journals"
 
 // vet asks people before a case goes on whose files are not as this installation
 // left them: the session file was changed or removed, or the directory was copied
-// here. The question has no end: nothing runs until somebody chooses. What was
-// chosen is done before its entry is written, so that a crash between the two asks
-// nobody twice.
+// here. The question has no end: nothing runs until somebody chooses, and nobody
+// chooses for them.
+//
+// The question is about exactly what is found, and its id says so: whoever resumes
+// the case finds the answer again while that is what the files are, and asks anew
+// when they have changed since. "Continue" becomes an entry in the step that saves
+// the session file anew; "fresh" and "abort" become an entry before the case is
+// stopped, and a process that finds the entry stops it again.
 func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 	if !resume {
 		return h.adopt(ctx, copied) // new here
-	}
-	if _, err := h.d.o.DB.Get(ctx, proposal.StopKey(h.sid)); err == nil {
-		return nil // it ends in any case
 	}
 	entries, err := h.log.Since(0)
 	if err != nil {
 		return err
 	}
-	kinds := map[string]int{}
-	for _, e := range entries {
-		kinds[e.Kind]++
-	}
-	if kinds[agent.KindConcluded] > 0 {
+	p := pastOf(entries)
+	if p.concluded {
 		return h.adopt(ctx, copied) // nothing runs any more
 	}
-	why, err := h.suspicions(ctx, entries, copied)
-	if err != nil || len(why) == 0 {
-		return err
+	if p.last.Choice == ChooseFresh || p.last.Choice == ChooseAbort {
+		return h.giveUp(ctx, p.last.By)
 	}
-	past := kinds[show.KindOfIntegrity]
-	text := "The stored files of this case are not as they were left: " + strings.Join(why, "; ") + ". The journals verify, and nothing runs until somebody chooses."
-	a, err := h.people().Ask(ctx, agent.Question{ID: fmt.Sprintf("tampered-%d", past+1), Kind: AskTampered, Text: text, Options: choices, Who: h.deciders()})
+	if _, err := h.d.o.DB.Get(ctx, proposal.StopKey(h.sid)); err == nil {
+		return nil // it ends in any case
+	}
+	s, err := h.suspicions(ctx, entries, copied)
 	if err != nil {
 		return err
 	}
-	note := show.Integrity{Why: why, Choice: a.Key, By: a.By}
-	if note.Next, err = h.choose(ctx, a, past+1); err != nil {
+	if len(s.why) == 1 && copied && p.last.Choice == ChooseContinue && p.last.Place == s.place && s.place != "" {
+		s.why = nil // answered here; a crash came before this place was made the case's own
+	}
+	if len(s.why) == 0 && strings.HasSuffix(p.open.ID, "-"+s.state()) {
+		s.why = []string{clauses(p.open.Text)} // the entries since, a take-over among them, settle nothing
+	}
+	if len(s.why) == 0 {
+		if err := h.retire(ctx, entries, ""); err != nil {
+			return err
+		}
+		return h.adopt(ctx, copied)
+	}
+	return h.choose(ctx, entries, s, p.choices+1, copied)
+}
+
+// past is what the journal holds about earlier choices.
+type past struct {
+	concluded bool
+	choices   int
+	last      show.Integrity
+	open      agent.Question // asked since the last choice
+}
+
+func pastOf(entries []agent.Entry) (p past) {
+	for _, e := range entries {
+		p.concluded = p.concluded || e.Kind == agent.KindConcluded
+		var i show.Integrity
+		if e.Kind == show.KindOfIntegrity && json.Unmarshal(e.Body, &i) == nil {
+			p.last, p.choices, p.open = i, p.choices+1, agent.Question{}
+		}
+		var q agent.Question
+		if e.Kind == agent.KindQuestion && json.Unmarshal(e.Body, &q) == nil && q.Kind == AskTampered {
+			p.open = q
+		}
+	}
+	return p
+}
+
+// What stands around the clauses in the question.
+const (
+	askBefore = "The stored files of this case are not as they were left: "
+	askAfter  = ". The journals verify, and nothing runs until somebody chooses."
+)
+
+// clauses are what a question says is wrong.
+func clauses(text string) string {
+	return strings.TrimSuffix(strings.TrimPrefix(text, askBefore), askAfter)
+}
+
+// choose asks, and does what people chose; n makes a second choice another one.
+func (h *holder) choose(ctx context.Context, entries []agent.Entry, s suspicion, n int, copied bool) error {
+	text := askBefore + strings.Join(s.why, "; ") + askAfter
+	q := agent.Question{ID: fmt.Sprintf("tampered-%d-%s", n, s.state()), Kind: AskTampered, Text: text, Options: choices, Who: h.deciders()}
+	if err := h.retire(ctx, entries, q.ID); err != nil {
 		return err
+	}
+	a, err := h.people().Ask(ctx, q)
+	if err != nil {
+		return err
+	}
+	note := show.Integrity{Why: s.why, Choice: a.Key, By: a.By}
+	switch a.Key {
+	case ChooseContinue:
+		if copied {
+			note.Place = s.place
+		}
+		if err := h.renew(ctx, note); err != nil {
+			return err
+		}
+		return h.adopt(ctx, copied)
+	case ChooseFresh:
+		if note.Next, err = h.fresh(ctx, n); err != nil {
+			return err
+		}
 	}
 	if _, _, err := h.log.Journal("case").Append(ctx, show.KindOfIntegrity, note); err != nil {
 		return err
 	}
-	return h.adopt(ctx, copied)
+	return h.giveUp(ctx, a.By)
 }
+
+// renew writes the entry about a case that goes on together with a session file
+// that is as the journals say: a crash leaves both or none, and then the answer is
+// still stored.
+func (h *holder) renew(ctx context.Context, note show.Integrity) error {
+	entries, err := h.log.Since(0)
+	if err != nil {
+		return err
+	}
+	f := agent.NewFold(h.sid)
+	for _, e := range entries {
+		f.Apply(e)
+	}
+	data, err := h.d.o.Session(f.Case())
+	if err != nil {
+		return err
+	}
+	_, _, err = h.log.Journal("case").AppendVia(ctx, show.KindOfIntegrity, note, func(ctx context.Context, l store.Line) error {
+		return h.d.o.DB.Commit(ctx, store.Commit{Scope: h.sid, Fence: h.fence(),
+			Writes: []store.Write{{Key: sessionFile(h.sid), Data: data}}, Lines: []store.Line{l}})
+	})
+	return err
+}
+
+// giveUp stops the case before anything else of it happens.
+func (h *holder) giveUp(ctx context.Context, by string) error {
+	err := h.d.Stop(ctx, h.sid, by)
+	if err == nil {
+		h.lookForStop(ctx)
+	}
+	return err
+}
+
+func sessionFile(sid string) store.Key { return store.Key{Scope: sid, Name: "ghost_session"} }
 
 // adopt makes this the place where a copied case belongs.
 func (h *holder) adopt(ctx context.Context, copied bool) error {
@@ -95,19 +201,6 @@ func (h *holder) deciders() string {
 	return "approvers"
 }
 
-// choose does what people chose; n makes a second choice another one.
-func (h *holder) choose(ctx context.Context, a agent.Answer, n int) (next string, err error) {
-	switch a.Key {
-	case ChooseContinue:
-		return "", nil
-	case ChooseFresh:
-		if next, err = h.fresh(ctx, n); err != nil {
-			return "", err
-		}
-	}
-	return next, h.d.Stop(ctx, h.sid, a.By)
-}
-
 // fresh opens a new case with the same symptom in the same place, once.
 func (h *holder) fresh(ctx context.Context, n int) (sid string, err error) {
 	o := h.info.Opening
@@ -116,30 +209,57 @@ func (h *holder) fresh(ctx context.Context, n int) (sid string, err error) {
 	return h.d.Open(ctx, o)
 }
 
-// suspicions are what is wrong with the files, a clause each.
-func (h *holder) suspicions(ctx context.Context, entries []agent.Entry, copied bool) (why []string, err error) {
+// suspicion is what is wrong with the files of a case, and what they are.
+type suspicion struct {
+	why     []string // a clause each
+	session string   // what the session file holds, hashed, or that it cannot be read
+	place   string   // of a copied case: where it came from and where it is
+}
+
+// state names the files as they are. What is wrong with them is no part of it: how
+// many entries the journals hold changes with every process that looks.
+func (s suspicion) state() string {
+	return hashed([]byte(s.session + "\x00" + s.place))
+}
+
+func hashed(b []byte) string {
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:8])
+}
+
+func (h *holder) suspicions(ctx context.Context, entries []agent.Entry, copied bool) (s suspicion, err error) {
 	if copied {
-		why = append(why, "the directory was copied here from another place, and answers that were given before do not count any more")
+		s.why = append(s.why, "the directory was copied here from another place, and answers that were given before do not count any more")
+		if h.d.o.Here != nil {
+			here, err := h.d.o.Here(ctx, h.sid)
+			if err != nil {
+				return s, err
+			}
+			s.place = hashed([]byte(here))
+		}
 	}
 	turns := false
 	for _, e := range entries {
 		turns = turns || e.Kind == agent.KindTurn
 	}
-	v, err := h.d.o.DB.Get(ctx, store.Key{Scope: h.sid, Name: "ghost_session"})
+	v, err := h.d.o.DB.Get(ctx, sessionFile(h.sid))
 	switch {
 	case errors.Is(err, store.ErrNotFound) && turns:
-		return append(why, "the session file is gone"), nil
+		s.why, s.session = append(s.why, "the session file is gone"), "gone"
+		return s, nil
 	case errors.Is(err, store.ErrNotFound):
-		return why, nil // the case ended before its first turn
+		return s, nil // the case ended before its first turn
 	case errors.Is(err, store.ErrInvalid):
-		return append(why, "the session file is damaged"), nil
+		s.why, s.session = append(s.why, "the session file is damaged"), "damaged"
+		return s, nil
 	case err != nil:
-		return nil, err
+		return s, err
 	}
-	if bad := badSession(v.Data, h.sid, uint64(len(entries))); bad != "" {
-		why = append(why, bad)
+	s.session = hashed(v.Data)
+	if bad := badSession(v.Data, h.sid, h.found); bad != "" {
+		s.why = append(s.why, bad)
 	}
-	return why, nil
+	return s, nil
 }
 
 // badSession says what is wrong with a session file; "" when it is one of this
@@ -163,19 +283,8 @@ func badSession(data []byte, sid string, entries uint64) string {
 // not verify: nothing may be appended to them, so that the case cannot go on. It
 // reports whether the case was closed by an answer.
 func (h *holder) broken(ctx context.Context, why error) (closed bool, err error) {
-	q, err := loadQuestion(ctx, h.d.o.DB, h.sid, brokenID)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		text := "The journals of this case do not verify, so it cannot go on and nothing runs: " + h.d.o.Redact(why.Error())
-		q = storedQuestion{Question: agent.Question{ID: brokenID, Kind: AskTampered, Text: text, Options: choices[1:], Who: h.deciders()}}
-		data, err := json.Marshal(q)
-		if err != nil {
-			return false, err
-		}
-		if _, _, err := h.d.o.DB.Once(ctx, questionKey(h.sid, brokenID), data); err != nil {
-			return false, err
-		}
-	case err != nil:
+	q, err := h.brokenQuestion(ctx, "The journals of this case do not verify, so it cannot go on and nothing runs: "+h.d.o.Redact(why.Error()))
+	if err != nil {
 		return false, err
 	}
 	if q.Answer == nil && !h.d.firstRest(h.sid) {
@@ -200,6 +309,26 @@ func (h *holder) broken(ctx context.Context, why error) (closed bool, err error)
 	}
 	h.post(ctx, show.Message{Key: "rest", Kind: show.KindLog, Text: text, Log: &show.LogView{What: "ended", Body: text}})
 	return true, nil
+}
+
+// brokenQuestion returns the stored question about damaged journals. One that was
+// asked about other damage is replaced, with its answer.
+func (h *holder) brokenQuestion(ctx context.Context, text string) (storedQuestion, error) {
+	q, err := loadQuestion(ctx, h.d.o.DB, h.sid, brokenID)
+	if err == nil && q.Question.Text == text {
+		return q, nil
+	}
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return q, err
+	}
+	was := q.version
+	q = storedQuestion{Question: agent.Question{ID: brokenID, Kind: AskTampered, Text: text, Options: choices[1:], Who: h.deciders()}}
+	data, err := json.Marshal(q)
+	if err != nil {
+		return q, err
+	}
+	q.version, err = h.d.o.DB.Put(ctx, questionKey(h.sid, brokenID), data, was)
+	return q, err
 }
 
 // abandon closes a case without another entry in its journals.

@@ -23,6 +23,9 @@ import (
 // a command and waits for it; a second holder only waits.
 func saved(asked chan<- safeexec.Proposal) investigation {
 	step := func(ctx context.Context, p Parts) error {
+		if ctx.Err() != nil { // as the agent: whoever may not act proposes nothing
+			return context.Cause(ctx)
+		}
 		if !p.Resume {
 			if _, _, err := p.Log.Journal("case").Append(ctx, agent.KindTurn, agent.TurnEntry{Turn: 1, Text: "Looking."}); err != nil {
 				return err
@@ -90,8 +93,15 @@ func (of *office) tamper(sid string, f func([]byte) []byte) {
 	}
 }
 
+func (of *office) remove(sid string) {
+	of.t.Helper()
+	if err := of.db.Commit(context.Background(), store.Commit{Scope: sid, Writes: []store.Write{{Key: sessionKey(sid)}}}); err != nil {
+		of.t.Fatal(err)
+	}
+}
+
 // again runs another desk on the same files.
-func (of *office) again(edit ...func(*Options)) {
+func (of *office) again(edit ...func(*Options)) (stop func()) {
 	of.t.Helper()
 	of.stop()
 	o := of.o
@@ -103,7 +113,53 @@ func (of *office) again(edit ...func(*Options)) {
 	if of.desk, err = New(o); err != nil {
 		of.t.Fatal(err)
 	}
-	of.run()
+	return of.run()
+}
+
+// questions are the stored questions about files, open or not.
+func (of *office) questions(sid string) (out []storedQuestion) {
+	of.t.Helper()
+	vs, err := of.db.List(context.Background(), sid, "question/")
+	if err != nil {
+		of.t.Fatal(err)
+	}
+	for _, v := range vs {
+		var q storedQuestion
+		if err := json.Unmarshal(v.Data, &q); err != nil {
+			of.t.Fatal(err)
+		}
+		if q.Question.Kind == AskTampered {
+			out = append(out, q)
+		}
+	}
+	return out
+}
+
+// question is the id of the one about files that is open.
+func (of *office) question(sid string) string {
+	of.t.Helper()
+	for _, q := range of.questions(sid) {
+		if q.Answer == nil {
+			return q.Question.ID
+		}
+	}
+	of.t.Fatal("no question is open")
+	return ""
+}
+
+// written are the entries of a kind in the journals.
+func (of *office) written(sid, kind string) (out []audit.Entry) {
+	of.t.Helper()
+	es, err := audit.Read(filepath.Join(of.dir, "audit"), sid)
+	if err != nil {
+		of.t.Fatal(err)
+	}
+	for _, e := range es {
+		if e.Kind == kind {
+			out = append(out, e)
+		}
+	}
+	return out
 }
 
 func TestTamperedFilesAreAskedAbout(t *testing.T) {
@@ -142,18 +198,14 @@ func TestTamperedFilesAreAskedAbout(t *testing.T) {
 				return b
 			})
 		}, "cut off"},
-		{"gone", func(of *office, sid string) {
-			if err := of.db.Commit(context.Background(), store.Commit{Scope: sid, Writes: []store.Write{{Key: sessionKey(sid)}}}); err != nil {
-				of.t.Fatal(err)
-			}
-		}, "gone"},
+		{"gone", func(of *office, sid string) { of.remove(sid) }, "gone"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			of, sid, _, asked := resting(t)
 			tt.bad(of, sid)
 			of.again()
-			of.until("people are asked", func() bool { return of.shows("question/tampered-1=") })
+			of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
 			if !of.shows(tt.want) {
 				t.Errorf("shown: %q, want %q", of.board.texts(), tt.want)
 			}
@@ -162,7 +214,7 @@ func TestTamperedFilesAreAskedAbout(t *testing.T) {
 				t.Fatal("the case went on before anybody chose")
 			default:
 			}
-			of.choose(sid, "tampered-1", ChooseContinue)
+			of.choose(sid, of.question(sid), ChooseContinue)
 			<-asked // the investigation is built and goes on
 			of.until("the choice is shown", func() bool { return of.shows("continues although") })
 		})
@@ -192,8 +244,8 @@ func TestOnlyApproversChoose(t *testing.T) {
 	of, sid, _, _ := resting(t)
 	of.tamper(sid, func([]byte) []byte { return nil })
 	of.again()
-	of.until("people are asked", func() bool { return of.shows("question/tampered-1=") })
-	if r, err := of.desk.Answer(context.Background(), sid, "tampered-1", ChooseContinue, "U9", ""); err != nil || r.OK {
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+	if r, err := of.desk.Answer(context.Background(), sid, of.question(sid), ChooseContinue, "U9", ""); err != nil || r.OK {
 		t.Errorf("a person who may not approve chose: %+v, %v", r, err)
 	}
 }
@@ -202,8 +254,8 @@ func TestFreshCaseTakesThePlace(t *testing.T) {
 	of, sid, pr, asked := resting(t)
 	of.tamper(sid, func([]byte) []byte { return []byte("{}") })
 	of.again()
-	of.until("people are asked", func() bool { return of.shows("question/tampered-1=") })
-	of.choose(sid, "tampered-1", ChooseFresh)
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+	of.choose(sid, of.question(sid), ChooseFresh)
 	of.until("the old case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
 	c, err := of.desk.Case(context.Background(), sid)
 	if err != nil || c.Next == "" {
@@ -232,8 +284,8 @@ func TestAbortEndsTheCase(t *testing.T) {
 	of, sid, _, _ := resting(t)
 	of.tamper(sid, func([]byte) []byte { return []byte("{}") })
 	of.again()
-	of.until("people are asked", func() bool { return of.shows("question/tampered-1=") })
-	of.choose(sid, "tampered-1", ChooseAbort)
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+	of.choose(sid, of.question(sid), ChooseAbort)
 	of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
 	c, err := of.desk.Case(context.Background(), sid)
 	all, err2 := of.desk.Cases(context.Background())
@@ -265,7 +317,7 @@ func TestCopiedCaseVoidsItsAnswersAndAsks(t *testing.T) {
 	if d, ok := p.Decision(); !ok || d.Action != safeexec.Deny || d.Reason != "superseded" {
 		t.Errorf("decision = %+v, %v", d, ok)
 	}
-	of.choose(sid, "tampered-1", ChooseContinue)
+	of.choose(sid, of.question(sid), ChooseContinue)
 	<-asked
 	of.until("the case belongs here", func() bool { mu.Lock(); defer mu.Unlock(); return native })
 }
@@ -309,6 +361,244 @@ func TestBrokenJournalsAreAskedAbout(t *testing.T) {
 				t.Errorf("the broken journal was touched (%v)", err)
 			}
 		})
+	}
+}
+
+// changed damages the session file in one of two ways.
+func changed(by string) func([]byte) []byte {
+	return func(b []byte) []byte { return bytes.Replace(b, []byte("502"), []byte(by), 1) }
+}
+
+// A process that dies after the answer and before the case goes on asks nobody
+// twice, and neither does one that dies before the agent saved the session file.
+func TestAnAnswerIsFoundAgain(t *testing.T) {
+	of, sid, _, asked := resting(t)
+	of.tamper(sid, changed("503"))
+	stop := of.again()
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+	id := of.question(sid)
+	stop()
+	of.choose(sid, id, ChooseContinue) // stored, and no process reads it
+	stop = of.again()
+	<-asked
+	stop() // the investigation of this test saves nothing: only the choice did
+	of.again()
+	<-asked
+	if qs := of.questions(sid); len(qs) != 1 {
+		t.Errorf("%d questions, want one: %+v", len(qs), qs)
+	}
+	if got := of.written(sid, show.KindOfIntegrity); len(got) != 1 || !strings.Contains(string(got[0].Body), `"by":"U1"`) {
+		t.Errorf("entries about the choice: %+v", got)
+	}
+}
+
+// An answer counts for exactly the files that it was given for.
+func TestAnAnswerIsForOneStateOfTheFiles(t *testing.T) {
+	tests := []struct {
+		name  string
+		files func(of *office, sid string, good []byte)
+		asks  bool
+	}{
+		{"changed again", func(of *office, sid string, _ []byte) { of.tamper(sid, changed("504")) }, true},
+		{"gone meanwhile", func(of *office, sid string, _ []byte) { of.remove(sid) }, true},
+		{"put back", func(of *office, sid string, good []byte) { of.tamper(sid, func([]byte) []byte { return good }) }, false},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			of, sid, _, asked := resting(t)
+			v, err := of.db.Get(context.Background(), sessionKey(sid))
+			if err != nil {
+				t.Fatal(err)
+			}
+			of.tamper(sid, changed("503"))
+			stop := of.again()
+			of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+			first := of.question(sid)
+			stop()
+			of.choose(sid, first, ChooseContinue)
+			tt.files(of, sid, v.Data)
+			of.again()
+			if tt.asks {
+				of.until("people are asked again", func() bool { return len(of.questions(sid)) == 2 })
+				select {
+				case <-asked:
+					t.Fatal("the case went on with an answer about other files")
+				default:
+				}
+				of.choose(sid, of.question(sid), ChooseContinue)
+			}
+			<-asked
+			if got := len(of.written(sid, show.KindOfIntegrity)); (got == 1) != tt.asks {
+				t.Errorf("%d entries about a choice", got)
+			}
+			for _, q := range of.questions(sid) {
+				if q.Answer == nil || !q.Journaled {
+					t.Errorf("question %s is left open", q.Question.ID)
+				}
+			}
+		})
+	}
+}
+
+// A question that nobody answered before the files changed is closed in nobody's
+// name.
+func TestAnOpenQuestionAboutOtherFilesIsClosed(t *testing.T) {
+	of, sid, _, asked := resting(t)
+	of.tamper(sid, changed("503"))
+	stop := of.again()
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+	first := of.question(sid)
+	stop()
+	of.tamper(sid, changed("504"))
+	of.again()
+	of.until("people are asked again", func() bool { return len(of.questions(sid)) == 2 })
+	if r, err := of.desk.Answer(context.Background(), sid, first, ChooseContinue, "U1", ""); err != nil || r.OK {
+		t.Errorf("an answer about other files is taken: %+v, %v", r, err)
+	}
+	q, err := loadQuestion(context.Background(), of.db, sid, first)
+	if err != nil || q.Answer == nil || q.Answer.Key != agent.AnswerExpired || q.Answer.By != "" {
+		t.Errorf("the first question: %+v, %v", q.Answer, err)
+	}
+	of.choose(sid, of.question(sid), ChooseContinue)
+	<-asked
+}
+
+// The entries that resuming writes do not make up for the end that was cut off.
+func TestCutJournalsStaySuspicious(t *testing.T) {
+	of, sid, _, asked := resting(t)
+	v, err := of.db.Get(context.Background(), sessionKey(sid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	c, _, err := agent.CheckSession(v.Data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries := 0
+	for _, k := range []string{agent.KindOpened, agent.KindTurn, "proposed"} {
+		entries += len(of.written(sid, k))
+	}
+	c.LastN = uint64(entries) + 1 // one entry more than there are
+	data, err := agent.SessionFile(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.tamper(sid, func([]byte) []byte { return data })
+	for range 3 {
+		stop := of.again()
+		of.until("people are asked", func() bool { return of.shows("their end was cut off") })
+		time.Sleep(50 * time.Millisecond)
+		select {
+		case <-asked:
+			t.Fatal("the case went on before anybody chose")
+		default:
+		}
+		stop()
+	}
+	of.again()
+	of.choose(sid, of.question(sid), ChooseContinue)
+	<-asked
+	if got := of.written(sid, show.KindOfIntegrity); len(got) != 1 || !strings.Contains(string(got[0].Body), "cut off") {
+		t.Errorf("entries about the choice: %+v", got)
+	}
+}
+
+// An answer about a copied case counts in the place where it was given.
+func TestAnAnswerIsForOnePlace(t *testing.T) {
+	var mu sync.Mutex
+	native, here, broken := true, "place 1", false
+	of, sid, _, asked := resting(t, func(o *Options) {
+		o.Native = func(context.Context, string) (bool, error) { mu.Lock(); defer mu.Unlock(); return native, nil }
+		o.Here = func(context.Context, string) (string, error) { mu.Lock(); defer mu.Unlock(); return here, nil }
+		o.Adopt = func(context.Context, string) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if broken {
+				return errors.New("power cut")
+			}
+			native = true
+			return nil
+		}
+	})
+	set := func(n bool, h string, b bool) { mu.Lock(); defer mu.Unlock(); native, here, broken = n, h, b }
+	set(false, "place 2", true)
+	stop := of.again()
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+	of.choose(sid, of.question(sid), ChooseContinue)
+	of.until("the choice is written", func() bool { return len(of.written(sid, show.KindOfIntegrity)) == 1 })
+	stop() // before the case belongs here
+
+	set(false, "place 3", false)
+	stop = of.again()
+	of.until("people are asked in the third place", func() bool { return len(of.questions(sid)) == 2 })
+	select {
+	case <-asked:
+		t.Fatal("the case went on in a place that nobody chose")
+	default:
+	}
+	stop()
+
+	set(false, "place 2", false)
+	of.again()
+	<-asked
+	of.until("the case belongs here", func() bool { mu.Lock(); defer mu.Unlock(); return native })
+	if got := len(of.written(sid, show.KindOfIntegrity)); got != 1 {
+		t.Errorf("%d entries about a choice, want 1", got)
+	}
+}
+
+// A process that dies between the entry and what it says has not undone it.
+func TestAChoiceThatWasWrittenIsDone(t *testing.T) {
+	for _, choice := range []string{ChooseFresh, ChooseAbort} {
+		t.Run(choice, func(t *testing.T) {
+			of, sid, _, asked := resting(t)
+			of.tamper(sid, changed("503"))
+			log, err := of.o.OpenLog(context.Background(), sid, 1<<40)
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, _, err = log.Journal("case").(testJournal).AppendVia(context.Background(), show.KindOfIntegrity, show.Integrity{Choice: choice, By: "U2", Next: ""},
+				func(ctx context.Context, l store.Line) error {
+					return of.db.Commit(ctx, store.Commit{Scope: sid, Lines: []store.Line{l}})
+				})
+			if err != nil {
+				t.Fatal(err)
+			}
+			log.Close()
+			of.again()
+			of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
+			if len(of.questions(sid)) != 0 {
+				t.Error("people are asked again")
+			}
+			select {
+			case <-asked:
+				t.Error("the case went on")
+			default:
+			}
+		})
+	}
+}
+
+// Damage that nobody was asked about is asked about, whatever was answered before.
+func TestAnotherDamageOfTheJournalsIsAskedAbout(t *testing.T) {
+	of := newOffice(t, nil)
+	sid := of.open("d1")
+	h := &holder{d: of.desk, sid: sid}
+	ctx := context.Background()
+	ask := func(why string) storedQuestion {
+		q, err := h.brokenQuestion(ctx, why)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	ask("entry 3")
+	of.choose(sid, brokenID, ChooseAbort)
+	if q := ask("entry 3"); q.Answer == nil {
+		t.Error("the answer is not found again")
+	}
+	if q := ask("entry 4"); q.Answer != nil {
+		t.Errorf("an answer about entry 3 counts for entry 4: %+v", q.Answer)
 	}
 }
 

@@ -99,7 +99,7 @@ func (p *People) look(ctx context.Context, q agent.Question) (storedQuestion, er
 	}
 	var a *agent.Answer
 	if !q.Expires.IsZero() && !now.Before(q.Expires) {
-		a = &agent.Answer{Key: "expired", At: now}
+		a = &agent.Answer{Key: agent.AnswerExpired, At: now}
 	} else if q.Free {
 		if ok, err := p.instructed(ctx, q.ID); err != nil {
 			return got, err

@@ -76,7 +76,8 @@ type Integrity struct {
 	Why    []string `json:"why"`    // a clause each
 	Choice string   `json:"choice"` // continue, fresh, abort
 	By     string   `json:"by"`
-	Next   string   `json:"next,omitempty"` // fresh: the case that takes its place
+	Next   string   `json:"next,omitempty"`  // fresh: the case that takes its place
+	Place  string   `json:"place,omitempty"` // continue, of a copied case: where it came from and where it was when they chose
 }
 
 // Text says what was chosen, for people.

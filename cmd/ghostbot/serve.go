@@ -79,6 +79,7 @@ type program struct {
 	desk     *bot.Desk
 	adopt    func(ctx context.Context, sid string) error
 	native   func(ctx context.Context, sid string) (bool, error)
+	here     func(ctx context.Context, sid string) (string, error)
 }
 
 // assemble builds everything but the register and the desk.
@@ -119,6 +120,11 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 		native, _, err := db.Native(ctx, sid)
 		return native, err
 	}
+	p.here = func(ctx context.Context, sid string) (string, error) {
+		_, from, err := db.Native(ctx, sid)
+		here, herr := db.Here(ctx, sid)
+		return fmt.Sprintf("from %+v to %+v", from, here), errors.Join(err, herr)
+	}
 	return p, nil
 }
 
@@ -154,6 +160,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		OpenLog:  p.openLog,
 		Adopt:    p.adopt,
 		Native:   p.native,
+		Here:     p.here,
 		Register: register,
 		Build:    p.investigator,
 		Report:   p.report,

@@ -58,6 +58,16 @@ func (db *DB) Native(ctx context.Context, scope string) (native bool, made Origi
 	return made == o.here(), made, nil
 }
 
+// Here is where the scope is now, as Adopt would record it.
+func (db *DB) Here(ctx context.Context, scope string) (Origin, error) {
+	o, err := db.enter(ctx, scope)
+	if err != nil {
+		return Origin{}, fmt.Errorf("place of %s: %w", scope, err)
+	}
+	defer o.leave()
+	return o.here(), nil
+}
+
 // Adopt makes this the place where the scope belongs. Whoever calls it has
 // voided every approval in it before.
 func (db *DB) Adopt(ctx context.Context, scope string) error {

@@ -1,0 +1,89 @@
+package bot
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+
+	"ghostbot/agent"
+	"ghostbot/bot/proposal"
+)
+
+// Unapproved denies a proposal in nobody's name: there is nobody who could decide
+// about it, and why says so. An answer that a person gave stands; a denial that
+// still waits for its reason is not kept waiting any longer.
+func (d *Desk) Unapproved(ctx context.Context, sid, proposalID, why string) error {
+	for {
+		p, err := proposal.Load(ctx, d.o.DB, sid, proposalID)
+		if err != nil {
+			return fmt.Errorf("deny for nobody: %w", err)
+		}
+		now, err := d.o.DB.Now(ctx)
+		if err != nil {
+			return fmt.Errorf("deny for nobody: %w", err)
+		}
+		switch {
+		case p.State == StatePending:
+			p.State, p.At, p.Reason = StateDenied, now, why
+		case p.State == StateDenied && p.Reason == "" && now.Before(p.ReasonUntil):
+			p.ReasonUntil = now
+		default:
+			return nil
+		}
+		if err := p.Put(ctx, d.o.DB, sid, nil, nil); err == nil || !conflict(err) {
+			return err
+		}
+	}
+}
+
+// Unanswered closes a question in nobody's name: it is answered as silence answers
+// it, at once, and why says why nobody was waited for. An answer that a person
+// gave stands. The question what becomes of changed files is never closed so: it
+// has no answer of silence.
+func (d *Desk) Unanswered(ctx context.Context, sid, id, why string) error {
+	for {
+		q, err := loadQuestion(ctx, d.o.DB, sid, id)
+		if err != nil {
+			return fmt.Errorf("close question: %w", err)
+		}
+		if q.Answer != nil || q.Question.Kind == AskTampered {
+			return nil
+		}
+		if err := d.close(ctx, sid, q, why); err == nil || !conflict(err) {
+			return err
+		}
+	}
+}
+
+func (d *Desk) close(ctx context.Context, sid string, q storedQuestion, why string) error {
+	now, err := d.o.DB.Now(ctx)
+	if err != nil {
+		return fmt.Errorf("close question: %w", err)
+	}
+	return answer(ctx, d.o.DB, sid, q, agent.Answer{Key: agent.AnswerExpired, Text: why, At: now})
+}
+
+// retire closes the questions about an earlier state of the case's files, all but
+// the one with the id keep: an answer to one of them says nothing about what the
+// files are now. An answer that was given already is journaled and has no effect.
+func (h *holder) retire(ctx context.Context, entries []agent.Entry, keep string) error {
+	for _, e := range entries {
+		var q agent.Question
+		if e.Kind != agent.KindQuestion || json.Unmarshal(e.Body, &q) != nil || q.Kind != AskTampered || q.ID == keep {
+			continue
+		}
+		stored, err := loadQuestion(ctx, h.d.o.DB, h.sid, q.ID)
+		if err != nil {
+			return err
+		}
+		if stored.Answer == nil {
+			if err := h.d.close(ctx, h.sid, stored, "the files are not any more as they were when this was asked"); err != nil && !conflict(err) {
+				return err
+			}
+		}
+		if _, err := h.people().Ask(ctx, q); err != nil { // it has an answer: this journals it
+			return err
+		}
+	}
+	return nil
+}
