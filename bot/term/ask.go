@@ -2,8 +2,9 @@ package term
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
+	"regexp"
 	"strings"
 	"time"
 
@@ -39,8 +40,9 @@ const (
 	editing               // the command in place of the proposed one
 )
 
-// wait makes a the thing that waits, and prints it when it is new.
-func (f *Front) wait(a ask) {
+// wait makes a the thing that waits, and prints it when it is new. It is what an
+// answer counts for only when it is on the screen.
+func (f *Front) wait(ctx context.Context, a ask) {
 	f.mu.Lock()
 	if a.id() == f.done {
 		a = ask{} // answered; its entry is on the way
@@ -53,21 +55,47 @@ func (f *Front) wait(a ask) {
 		f.mu.Unlock()
 		return
 	}
-	f.ask, f.mode = a, choosing
-	gone := f.gone
-	f.mu.Unlock()
-	switch {
-	case gone:
-		f.nobody(context.Background(), a)
-	default:
-		f.present(a)
+	lapsed := f.mode == editing
+	if lapsed {
+		f.stale = time.Now()
 	}
+	f.ask, f.mode = ask{}, choosing
+	nobody := f.gone || f.o.Silent && a.id() != ""
+	f.mu.Unlock()
+	if lapsed {
+		f.o.Console.Clear()
+		f.print("", "The command that you were editing does not wait any more.")
+	}
+	if !nobody {
+		nobody = f.show(a)
+	}
+	if nobody {
+		f.nobody(ctx, a, f.absent())
+	}
+}
+
+// show puts a on the screen. It reports whether the input has ended meanwhile.
+func (f *Front) show(a ask) (gone bool) {
+	f.present(a)
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.ask, f.since = a, time.Now()
+	f.news()
+	return f.gone
+}
+
+// absent says why nobody is asked.
+func (f *Front) absent() string {
+	if f.o.Silent {
+		return "no approver"
+	}
+	return "no approver: the input ended"
 }
 
 func (f *Front) present(a ask) {
 	switch {
 	case a.card != nil:
-		io.WriteString(f.o.Console, cardBox(a.card, f.width()))
+		f.write(cardBox(a.card, f.width()))
 		f.o.Console.Prompt("Your choice: ", "")
 	case a.question != nil:
 		f.print("", a.question.Question.Text)
@@ -77,9 +105,12 @@ func (f *Front) present(a ask) {
 		f.print("", "  "+options(a.question.Question.Options))
 		f.o.Console.Prompt("Your choice: ", "")
 	default:
-		f.o.Console.Prompt("> ", "")
+		f.o.Console.Prompt(idle, "")
 	}
 }
+
+// idle stands where nothing is asked.
+const idle = "> "
 
 // cardBox is the boxed approval of the CLI design. Nothing that would run is cut.
 func cardBox(c *show.CardView, width int) string {
@@ -144,12 +175,19 @@ func letter(os []agent.Option, i int) string {
 }
 
 // line takes what the person typed.
-func (f *Front) line(ctx context.Context, text string) {
+func (f *Front) line(ctx context.Context, l Line) {
 	f.mu.Lock()
-	a, m := f.ask, f.mode
+	a, m, left := f.ask, f.mode, f.left
+	early := !l.Began.IsZero() && m == choosing && a.id() != "" && l.Began.Before(f.since)
+	stale := !l.Began.IsZero() && m == choosing && l.Began.Before(f.stale)
 	f.mu.Unlock()
-	text = strings.TrimSpace(text)
+	text := strings.TrimSpace(l.Text)
 	switch {
+	case left:
+	case stale && text != "":
+		f.again(a, "That was an edit of a command that does not wait any more; nothing was passed on.")
+	case early && a.chooses(text):
+		f.again(a, fmt.Sprintf("%q was typed before this was on the screen; nothing was decided. Type it again.", show.OneLine(text)))
 	case m == reasoning:
 		f.reason(ctx, a, text)
 	case m == editing:
@@ -158,10 +196,61 @@ func (f *Front) line(ctx context.Context, text string) {
 		f.decide(ctx, a, text)
 	case a.question != nil:
 		f.answer(ctx, a, text)
+	case verdicts.MatchString(text) && !f.o.Piped:
+		f.again(a, fmt.Sprintf("Nothing waits for a decision now, so %q decides nothing.", show.OneLine(text)))
 	case text != "":
 		f.words(ctx, text)
 	}
 }
+
+// verdicts are answers that are no words for an investigation.
+var verdicts = regexp.MustCompile(`(?i)^(?:[a-z]|approve|deny|modify|yes|no)$`)
+
+// again says why a line counted for nothing.
+func (f *Front) again(a ask, why string) {
+	f.print("", why)
+	prompt := idle
+	if a.id() != "" {
+		prompt = "Your choice: "
+	}
+	f.o.Console.Prompt(prompt, "")
+}
+
+// chooses reports whether a text is one of the answers to a.
+func (a ask) chooses(text string) bool {
+	if a.card != nil {
+		return action(text) >= 0
+	}
+	_, ok := a.option(text)
+	return ok
+}
+
+// option is the option of a question that a text names.
+func (a ask) option(text string) (agent.Option, bool) {
+	w := strings.ToLower(text)
+	for i, o := range a.question.Question.Options {
+		if w != "" && (w == letter(a.question.Question.Options, i) || w == o.Key || w == strings.ToLower(o.Label)) {
+			return o, true
+		}
+	}
+	return agent.Option{}, false
+}
+
+// action is what a text answers to a card; -1 when it is no answer.
+func action(text string) int {
+	switch strings.ToLower(text) {
+	case "a", "approve":
+		return int(safeexec.Approve)
+	case "d", "deny":
+		return int(safeexec.Deny)
+	case "m", "modify":
+		return int(safeexec.Modify)
+	}
+	return -1
+}
+
+// kept is how much of a text a case keeps, in bytes.
+const kept = 4000
 
 // words are for the investigation.
 func (f *Front) words(ctx context.Context, text string) {
@@ -172,25 +261,30 @@ func (f *Front) words(ctx context.Context, text string) {
 	} else {
 		err = f.desk.Instruct(ctx, bot.Words{Delivery: f.delivery(), SessionID: sid, By: f.o.Person, Text: text})
 	}
-	if err != nil {
-		f.print("[ERROR] ", err.Error())
+	switch {
+	case errors.Is(err, bot.ErrClosed):
+		f.print("", "The case is over; that is not read any more.")
+	case err != nil:
+		f.print("[ERROR] ", "That was not passed on: "+err.Error())
+	case len(text) > kept:
+		f.print("", fmt.Sprintf("Only the first %d bytes of that are kept.", kept))
 	}
 }
 
 // decide takes the answer to a card.
 func (f *Front) decide(ctx context.Context, a ask, text string) {
-	switch strings.ToLower(text) {
-	case "a", "approve":
+	switch act := action(text); {
+	case act == int(safeexec.Approve):
 		f.resolve(ctx, a, safeexec.Approve, "")
-	case "d", "deny":
+	case act == int(safeexec.Deny):
 		if f.resolve(ctx, a, safeexec.Deny, "") {
 			f.enter(reasoning, "Denial reason (optional, press Enter to skip): ", "")
 		}
-	case "m", "modify":
+	case act == int(safeexec.Modify):
 		f.openEdit(ctx, a)
-	case "stop":
+	case strings.EqualFold(text, "stop"):
 		f.words(ctx, text)
-	case "":
+	case text == "":
 		f.o.Console.Prompt("Your choice: ", "")
 	default:
 		if strings.ContainsAny(text, " ") {
@@ -219,13 +313,7 @@ func (f *Front) openEdit(ctx context.Context, a ask) {
 }
 
 func (f *Front) click(a ask, action safeexec.Action) bot.Click {
-	c := bot.Click{Delivery: f.delivery(), SessionID: a.sid, ProposalID: a.card.ProposalID, Digest: a.card.Digest, By: f.o.Person, Action: action}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.gone {
-		c.Text = "no approver: the input ended"
-	}
-	return c
+	return bot.Click{Delivery: f.delivery(), SessionID: a.sid, ProposalID: a.card.ProposalID, Digest: a.card.Digest, By: f.o.Person, Action: action}
 }
 
 // enter changes what the next line is taken for.
@@ -241,7 +329,7 @@ func (f *Front) rest() {
 	f.mu.Lock()
 	f.ask, f.mode = ask{}, choosing
 	f.mu.Unlock()
-	f.o.Console.Prompt("> ", "")
+	f.o.Console.Prompt(idle, "")
 }
 
 // resolve stores the answer to a card. It reports whether it counted.
@@ -272,7 +360,7 @@ func (f *Front) answered(a ask, kept bool) {
 		f.ask = ask{}
 	}
 	f.mu.Unlock()
-	f.o.Console.Prompt("> ", "")
+	f.o.Console.Prompt(idle, "")
 }
 
 // unmark shows the marks of bot.Mention as they are read in a terminal.
@@ -308,11 +396,9 @@ func (f *Front) edit(ctx context.Context, a ask, text string) {
 // answer takes the answer to a question.
 func (f *Front) answer(ctx context.Context, a ask, text string) {
 	q := a.question.Question
-	for i, o := range q.Options {
-		if w := strings.ToLower(text); w != "" && (w == letter(q.Options, i) || w == o.Key || w == strings.ToLower(o.Label)) {
-			f.choose(ctx, a, o.Key)
-			return
-		}
+	if o, ok := a.option(text); ok {
+		f.choose(ctx, a, o.Key)
+		return
 	}
 	switch {
 	case strings.EqualFold(text, "stop"), q.Free && text != "":
@@ -337,28 +423,41 @@ func (f *Front) choose(ctx context.Context, a ask, key string) {
 	}
 }
 
-// storeWait bounds how long a denial by nobody is tried: the entry that shows a
-// proposal is written before the proposal can be answered.
+// storeWait bounds how long the end of what waits is tried: the entry that shows a
+// proposal or a question is written before it can be answered.
 const storeWait = 10 * time.Second
 
-// nobody answers what waits when the input has ended: a command is denied, a
-// question gets the answer of silence, and files that were changed end the case.
-func (f *Front) nobody(ctx context.Context, a ask) {
+// nobody ends what waits when there is nobody to decide it, in nobody's name: a
+// command is denied, a question gets the answer of silence. What becomes of changed
+// files has none: the case is left as it is.
+func (f *Front) nobody(ctx context.Context, a ask, why string) {
+	end := func() error { return f.desk.Unapproved(ctx, a.sid, a.card.ProposalID, why) }
 	switch {
-	case a.card != nil:
-		for end := time.Now().Add(storeWait); ctx.Err() == nil && time.Now().Before(end); time.Sleep(storeWait / 500) {
-			r, err := f.desk.Resolve(ctx, f.click(a, safeexec.Deny))
-			if err == nil && (r.OK || r.State != "") {
-				f.answered(a, false)
-				return
-			}
+	case a.id() == "":
+		return
+	case a.question != nil && a.question.Question.Kind == bot.AskTampered:
+		f.mu.Lock()
+		shown := f.ask.id() == a.id()
+		f.waits = true
+		f.mu.Unlock()
+		if !shown {
+			f.print("", a.question.Question.Text)
 		}
-	case a.question != nil && len(a.question.Question.Options) > 0:
-		key := a.question.Question.Options[0].Key
-		if a.question.Question.Kind == bot.AskTampered {
-			key = bot.ChooseAbort
+		f.leave(nil)
+		return
+	case a.question != nil:
+		end = func() error { return f.desk.Unanswered(ctx, a.sid, a.question.Question.ID, why) }
+	}
+	for until := time.Now().Add(storeWait); ctx.Err() == nil; time.Sleep(storeWait / 500) {
+		err := end()
+		if err == nil {
+			f.answered(a, false)
+			return
 		}
-		f.choose(ctx, a, key)
+		if time.Now().After(until) {
+			f.print("[ERROR] ", "What waits could not be closed: "+err.Error())
+			return
+		}
 	}
 }
 

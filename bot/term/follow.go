@@ -20,9 +20,8 @@ const outputLines = 12
 // Follow implements [bot.Follower].
 func (f *Front) Follow(ctx context.Context, sid string, feed bot.Feed, shown func(n uint64)) error {
 	v := &view{f: f, sid: sid, show: show.New(sid, f.o.Rules), cmds: map[string]safeexec.Proposal{}, said: map[string]string{}}
-	f.mu.Lock()
-	f.sid, f.report, f.ended = sid, nil, agent.Conclusion{}
-	f.mu.Unlock()
+	f.open(sid)
+	defer f.open("") // what is typed between two cases is for the next one
 	last := uint64(0)
 	for {
 		changed := feed.Changed()
@@ -35,6 +34,9 @@ func (f *Front) Follow(ctx context.Context, sid string, feed bot.Feed, shown fun
 			v.entry(e)
 			last = e.N
 		}
+		if _, err := f.Left(); err != nil {
+			return fmt.Errorf("print: %w", err)
+		}
 		if len(entries) > 0 {
 			shown(last)
 			continue // something may have come meanwhile
@@ -42,13 +44,24 @@ func (f *Front) Follow(ctx context.Context, sid string, feed bot.Feed, shown fun
 		if !quiet(ctx, changed) {
 			continue
 		}
-		f.wait(v.waiting())
+		f.wait(ctx, v.waiting())
 		select {
 		case <-changed:
 		case <-ctx.Done():
 			return nil
 		}
 	}
+}
+
+// open makes sid the case that is shown.
+func (f *Front) open(sid string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if sid != "" {
+		f.report, f.ended = nil, agent.Conclusion{}
+	}
+	f.sid = sid
+	f.news()
 }
 
 // settle is how long nothing must have happened before a person is asked: what
@@ -155,7 +168,7 @@ func (v *view) note(e agent.Entry) {
 		}
 	case agent.KindAnswer:
 		if a, ok := into[agent.AnswerEntry](e); ok {
-			v.f.print("[You] ", answerText(a.Answer))
+			v.answer(a.Answer)
 		}
 	case agent.KindTakeover:
 		v.f.print("[Note] ", "The case is resumed.")
@@ -176,14 +189,17 @@ func (v *view) note(e agent.Entry) {
 	}
 }
 
-func answerText(a agent.Answer) string {
+func (v *view) answer(a agent.Answer) {
 	switch {
+	case a.Key == agent.AnswerExpired && a.Text != "":
+		v.f.print("[Note] ", "Nobody answered: "+a.Text)
+	case a.Key == agent.AnswerExpired:
+		v.f.print("[Note] ", "Nobody answered in time.")
 	case a.Text != "":
-		return a.Text
-	case a.Key == "expired":
-		return "(nobody answered in time)"
+		v.f.print("[You] ", a.Text)
+	case a.Key != "instruction": // what was written is printed itself
+		v.f.print("[You] ", a.Key)
 	}
-	return a.Key
 }
 
 func (v *view) hypothesis(h agent.HypothesisEntry) {
@@ -291,7 +307,7 @@ func (v *view) report(r show.Report, e agent.Entry) {
 	}
 	v.f.list("Recommended:", r.Actions)
 	v.f.list("Not seen:", r.Gaps)
-	v.f.print("", "Journal head "+e.Head+" at entry "+fmt.Sprint(e.N)+"; check with: ghostbot audit verify "+v.sid+" --head "+e.Head)
+	v.f.print("", "Journal head "+e.Head+" at entry "+fmt.Sprint(e.N)+"; check with: ghostbot audit verify "+v.sid+" --head "+e.Head+v.f.o.Flags)
 }
 
 func (f *Front) list(title string, lines []string) {

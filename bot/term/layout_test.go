@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/mattn/go-runewidth"
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
@@ -26,7 +25,7 @@ func TestWrap(t *testing.T) {
 		{"abcdefghij", 4, true, []string{"abcd", "efgh", "ij"}},
 		{"ab abcdefghij", 4, true, []string{"ab", "abcd", "efgh", "ij"}},
 		{"日本語です", 4, true, []string{"日本", "語で", "す"}},
-		{"日", 1, true, []string{"日", ""}},
+		{"日", 1, true, []string{"日"}}, // one rune has room
 		{"a\tb", 20, false, []string{"a    b"}},
 	}
 	for _, tt := range tests {
@@ -46,7 +45,7 @@ func FuzzWrap(f *testing.F) {
 		text = show.OneLine(text)
 		parts := wrap(text, width, true)
 		for _, p := range parts {
-			if runewidth.StringWidth(p) > width {
+			if columns().StringWidth(p) > width {
 				t.Errorf("%q is wider than %d", p, width)
 			}
 		}
@@ -78,8 +77,8 @@ func TestBoxHoldsEverything(t *testing.T) {
 		}
 		var flat strings.Builder
 		for _, l := range strings.Split(strings.TrimSuffix(got, "\n"), "\n") {
-			if runewidth.StringWidth(l) != width {
-				t.Errorf("width %d of %q, want %d", runewidth.StringWidth(l), l, width)
+			if columns().StringWidth(l) != width {
+				t.Errorf("width %d of %q, want %d", columns().StringWidth(l), l, width)
 			}
 			flat.WriteString(strings.ReplaceAll(strings.Trim(l, "│"), " ", ""))
 		}

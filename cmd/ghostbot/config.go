@@ -205,8 +205,8 @@ func (c *config) check() error {
 			return usageError("%s: %s is out of range (accepted: %s to %s)", b.name, b.v, b.min, b.mx)
 		}
 	}
-	if c.MaxTurns < 1 || c.MaxTurns > 1000 {
-		return usageError("GHOST_MAX_TURNS: %d is out of range (accepted: 1 to 1000)", c.MaxTurns)
+	if c.MaxTurns < minTurns || c.MaxTurns > maxTurns {
+		return usageError("GHOST_MAX_TURNS: %d is out of range (accepted: %d to %d)", c.MaxTurns, minTurns, maxTurns)
 	}
 	if err := c.choice().Check(); err != nil {
 		return usageError("%w", err)

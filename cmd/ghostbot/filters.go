@@ -203,7 +203,7 @@ func encode(w io.Writer, v any) error {
 // sequence, line break or change of the writing direction reaches the terminal.
 func oneLine(s string) string {
 	s = strings.Map(func(r rune) rune {
-		if unicode.Is(unicode.Bidi_Control, r) {
+		if unicode.Is(unicode.Cf, r) { // what reorders, and what has no width
 			return -1
 		}
 		return r

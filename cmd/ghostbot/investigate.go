@@ -9,9 +9,12 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"os/signal"
 	"os/user"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	xterm "golang.org/x/term"
@@ -27,13 +30,15 @@ import (
 
 // asked are the flags of investigate.
 type asked struct {
-	symptom  string
-	resume   string
-	brain    string
-	model    string
-	maxTurns int
-	safeOnly bool
+	symptom         string
+	resume, brain   given
+	model, maxTurns given
+	turns           int // of maxTurns; 0: not given
+	safeOnly        bool
 }
+
+// Limits of --max-turns and GHOST_MAX_TURNS.
+const minTurns, maxTurns = 1, 1000
 
 // investigate carries one case in the terminal. It returns 0 when the case ended
 // with a cause or with no fault found, 1 when it ended otherwise or was left.
@@ -42,56 +47,112 @@ func investigate(ctx context.Context, c *cli, args []string) error {
 	if err != nil {
 		return err
 	}
-	cfg, err := read()
+	cfg, err := a.config()
 	if err != nil {
 		return err
 	}
-	if a.maxTurns != 0 {
-		cfg.MaxTurns = a.maxTurns
-	}
-	if a.brain != "" && !slices.Contains(brains.Names(), a.brain) {
-		return usageError("--brain: %q is not a brain of this build (accepted: %s)", a.brain, strings.Join(brains.Names(), " "))
-	}
-	cfg.Brain, cfg.Model = cmp.Or(a.brain, cfg.Brain), cmp.Or(a.model, cfg.Model)
-	if err := cfg.check(); err != nil {
-		return err
-	}
-	if a.model != "" && !cfg.choice().AsksModel() {
-		return usageError("--model: %q has no use: no model is asked (accepted: --brain gemini, with GEMINI_API_KEY)", a.model)
-	}
-	screen, err := term.Open(c.in, terminalOr(c.out))
+	ctx, calm := interrupted(ctx)
+	defer calm()
+	screen, err := term.Open(term.Streams{In: c.in, Out: terminalOr(c.out), Err: c.err, Dumb: dumb()})
 	if err != nil {
 		return fail(exitUnavailable, "terminal: %w", err)
 	}
 	defer screen.Close()
-	if a.symptom == "" && a.resume == "" && !screen.Interactive() {
+	if a.symptom == "" && !a.resume.is && !screen.Interactive() {
 		return usageError("investigate: a symptom is missing: say what fails, where, since when")
 	}
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
+	if a.resume.is { // opening a store would make one
+		if there, err := hasStore(c.state()); err != nil {
+			return fail(exitUnavailable, "state directory: %w", err)
+		} else if !there {
+			return a.unknown(c)
+		}
+	}
 	t := &terminal{c: c, asked: a, screen: screen}
 	return t.run(ctx, leave, cfg)
+}
+
+// dumb reports a terminal that only prints (terminfo's name for it, or none).
+func dumb() bool { return slices.Contains([]string{"", "dumb"}, os.Getenv("TERM")) }
+
+// interrupted ends ctx when the terminal is closed (SIGHUP), unless whoever started
+// the program wants it to go on then (nohup), and lets writing to a pipe that nobody
+// reads any more be an error like others: the case is left in order, not killed.
+func interrupted(ctx context.Context) (context.Context, func()) {
+	gone := make(chan os.Signal, 1)
+	signal.Notify(gone, syscall.SIGPIPE)
+	if signal.Ignored(syscall.SIGHUP) {
+		return ctx, func() { signal.Stop(gone) }
+	}
+	ctx, stop := signal.NotifyContext(ctx, syscall.SIGHUP)
+	return ctx, func() { stop(); signal.Stop(gone) }
 }
 
 func investigateFlags(c *cli, args []string) (asked, error) {
 	var a asked
 	rest, err := c.flags("investigate", args, func(fs *flag.FlagSet) {
-		fs.StringVar(&a.resume, "resume", "", "")
-		fs.StringVar(&a.brain, "brain", "", "")
-		fs.StringVar(&a.model, "model", "", "")
-		fs.IntVar(&a.maxTurns, "max-turns", 0, "")
+		fs.Var(&a.resume, "resume", "")
+		fs.Var(&a.brain, "brain", "")
+		fs.Var(&a.model, "model", "")
+		fs.Var(&a.maxTurns, "max-turns", "")
 		fs.BoolVar(&a.safeOnly, "yes-safe-only", false, "")
 	})
-	a.symptom = strings.TrimSpace(strings.Join(rest, " "))
-	switch {
-	case err != nil:
+	if err != nil {
 		return a, err
-	case a.maxTurns < 0:
-		return a, usageError("--max-turns: %d is out of range (accepted: 1 to 1000)", a.maxTurns)
-	case a.resume != "" && a.symptom != "":
-		return a, usageError("investigate: --resume %q continues a case with the symptom it has; leave the symptom out", a.resume)
 	}
-	return a, nil
+	a.symptom = strings.TrimSpace(strings.Join(rest, " "))
+	return a, a.check()
+}
+
+// check answers values that are not accepted.
+func (a *asked) check() error {
+	if a.maxTurns.is {
+		n, err := strconv.Atoi(a.maxTurns.text)
+		if err != nil {
+			return usageError("--max-turns: %q is not a whole number (accepted: %d to %d)", a.maxTurns.text, minTurns, maxTurns)
+		}
+		if n < minTurns || n > maxTurns {
+			return usageError("--max-turns: %d is out of range (accepted: %d to %d)", n, minTurns, maxTurns)
+		}
+		a.turns = n
+	}
+	switch {
+	case a.resume.is && audit.FileName(a.resume.text, audit.Case) == "":
+		return usageError("--resume: %q is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2)", a.resume.text)
+	case a.resume.is && a.symptom != "":
+		return usageError("investigate: --resume %q continues a case with the symptom it has; leave the symptom out", a.resume.text)
+	case a.brain.is && !slices.Contains(brains.Names(), a.brain.text):
+		return usageError("--brain: %q is not a brain of this build (accepted: %s)", a.brain.text, strings.Join(brains.Names(), " "))
+	case a.model.is && strings.TrimSpace(a.model.text) == "":
+		return usageError("--model: %q is not the name of a model (accepted: a name such as gemini-2.5-flash)", a.model.text)
+	}
+	return nil
+}
+
+// unknown is the answer to a case that is not there.
+func (a *asked) unknown(c *cli) error {
+	return fail(exitNegative, "--resume: there is no case %s in %s", a.resume.text, c.state())
+}
+
+// config is the environment as the flags change it.
+func (a *asked) config() (config, error) {
+	cfg, err := read()
+	if err != nil {
+		return cfg, err
+	}
+	if a.turns != 0 {
+		cfg.MaxTurns = a.turns
+	}
+	cfg.Brain, cfg.Model = cmp.Or(a.brain.text, cfg.Brain), cmp.Or(a.model.text, cfg.Model)
+	if err := cfg.check(); err != nil {
+		return cfg, err
+	}
+	if a.model.is && !cfg.choice().AsksModel() {
+		return cfg, usageError("--model: %q has no use: no model is asked (accepted: --brain gemini, with GEMINI_API_KEY)", a.model.text)
+	}
+	return cfg, nil
 }
 
 // terminalOr is the terminal beneath the stream that watches for lost output, or
@@ -120,10 +181,10 @@ func (t *terminal) run(ctx context.Context, leave func(), cfg config) error {
 	if t.asked.safeOnly {
 		access.Refuse = "no approver"
 	}
-	t.front = term.New(term.Options{Console: t.screen, Person: who, Leave: leave, Silent: t.asked.safeOnly,
+	t.front = term.New(term.Options{Console: t.screen, Person: who, Leave: leave, Silent: t.asked.safeOnly, Piped: !t.screen.Interactive(), Flags: t.c.dirFlags(),
 		Rules: show.Rules{Needed: access.Needed, Self: true, Approvers: access.Approvers}})
 	log := slog.New(slog.DiscardHandler) // the screen shows what a person can use
-	if !t.screen.Interactive() {
+	if !t.screen.Edited() {
 		log = slog.New(slog.NewTextHandler(t.c.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
 	p, err := assemble(t.c, cfg, log)
@@ -158,11 +219,11 @@ func person() string {
 // begin opens the case, or finds the one to resume. sid is "" when there is nothing
 // left to do.
 func (t *terminal) begin(ctx context.Context, who string) (sid string, err error) {
-	if t.asked.resume != "" {
+	if t.asked.resume.is {
 		return t.resumed(ctx)
 	}
 	if t.asked.symptom == "" {
-		if t.asked.symptom, err = t.intent(); err != nil || t.asked.symptom == "" {
+		if t.asked.symptom, err = t.intent(ctx); err != nil {
 			return "", err
 		}
 	}
@@ -175,26 +236,41 @@ func (t *terminal) begin(ctx context.Context, who string) (sid string, err error
 	return sid, t.unfinished(ctx, sid)
 }
 
-// intent asks for the symptom.
-func (t *terminal) intent() (string, error) {
+// intent asks for the symptom. The goroutine that reads ends with the process when
+// nothing is typed: a read of a terminal cannot be taken back.
+func (t *terminal) intent(ctx context.Context) (string, error) {
 	t.front.Say("What network problem should I investigate?")
-	t.screen.Prompt("> ", "")
-	for {
-		l, err := t.screen.ReadLine()
-		if errors.Is(err, term.ErrLeft) || errors.Is(err, io.EOF) {
-			return "", nil
+	lines := make(chan string)
+	go func() {
+		defer close(lines)
+		for {
+			t.screen.Prompt("Symptom: ", "")
+			l, err := t.screen.ReadLine()
+			if err != nil {
+				return
+			}
+			if text := strings.TrimSpace(l.Text); text != "" {
+				t.screen.Prompt("> ", "")
+				lines <- text
+				return
+			}
 		}
-		if l = strings.TrimSpace(l); l != "" || err != nil {
-			return l, err
+	}()
+	select {
+	case text, ok := <-lines:
+		if ok {
+			return text, nil
 		}
+	case <-ctx.Done():
 	}
+	return "", fail(exitNegative, "no symptom was given: no case was opened")
 }
 
 func (t *terminal) resumed(ctx context.Context) (string, error) {
-	info, err := t.p.desk.Case(ctx, t.asked.resume)
+	info, err := t.p.desk.Case(ctx, t.asked.resume.text)
 	switch {
-	case errors.Is(err, bot.ErrNoCase), errors.Is(err, store.ErrInvalid):
-		return "", usageError("--resume: there is no case %q in %s", t.asked.resume, t.c.state())
+	case errors.Is(err, bot.ErrNoCase):
+		return "", t.asked.unknown(t.c)
 	case err != nil:
 		return "", fail(exitUnavailable, "%w", err)
 	case info.Opening.Place.Transport != "term":
@@ -222,7 +298,7 @@ func (t *terminal) unfinished(ctx context.Context, but string) error {
 		}
 	}
 	if n > 0 {
-		t.front.Say("  Continue one with: ghostbot investigate --resume CASE")
+		t.front.Say("  Continue one with: ghostbot investigate --resume CASE" + t.c.dirFlags())
 	} else {
 		t.front.Say("  [OK] No unfinished case of a terminal.")
 	}
@@ -235,16 +311,11 @@ func (t *terminal) unfinished(ctx context.Context, but string) error {
 func (t *terminal) carry(ctx context.Context, sid string) error {
 	for {
 		err := t.p.desk.Carry(ctx, sid)
-		if ctx.Err() != nil {
-			return fail(exitNegative, "session saved; continue with: ghostbot investigate --resume %s", sid)
-		}
-		if errors.Is(err, store.ErrHeld) {
-			return fail(exitUnavailable, "%s is carried by another ghostbot just now", sid)
-		}
+		again := "continue with: ghostbot investigate --resume " + sid + t.c.dirFlags()
 		if err != nil {
-			return fail(exitUnavailable, "%s rests: %w; continue with: ghostbot investigate --resume %s", sid, err, sid)
+			return t.open(ctx, err, sid, again)
 		}
-		info, err := t.p.desk.Case(ctx, sid)
+		info, err := t.p.desk.Case(context.WithoutCancel(ctx), sid)
 		if err != nil {
 			return fail(exitUnavailable, "%w", err)
 		}
@@ -256,8 +327,31 @@ func (t *terminal) carry(ctx context.Context, sid string) error {
 	}
 }
 
+// open says why a case is still open, and how it goes on.
+func (t *terminal) open(ctx context.Context, err error, sid, again string) error {
+	left, lost := t.front.Left()
+	switch {
+	case t.front.Waits():
+		return fail(exitUnavailable, "%s waits: its files were changed, and only a person can say what becomes of it; in a terminal, %s", sid, again)
+	case lost != nil && !goneAway(lost):
+		return fail(exitInternal, "standard output: %v; session saved; %s", lost, again)
+	case left, ctx.Err() != nil:
+		return fail(exitNegative, "session saved; %s", again)
+	case errors.Is(err, store.ErrHeld):
+		return fail(exitUnavailable, "%s is carried by another ghostbot just now", sid)
+	}
+	return fail(exitUnavailable, "%s rests: %w; %s", sid, err, again)
+}
+
+// goneAway reports that whoever read or watched what is printed has gone: the pipe
+// or the terminal is closed.
+func goneAway(err error) bool { return errors.Is(err, syscall.EPIPE) || errors.Is(err, syscall.EIO) }
+
 // verdict is the exit code of a case that ended.
 func (t *terminal) verdict(info bot.CaseInfo) error {
+	if l := t.front.Unread(); l != "" {
+		t.front.Say("Nothing asked for this line of standard input: " + l)
+	}
 	end, ok := t.front.Ended()
 	switch {
 	case ok && end.EndedBy != "stopped" && (info.Verdict == "root_cause" || info.Verdict == "no_fault"):

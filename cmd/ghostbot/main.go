@@ -148,7 +148,7 @@ var helpWords = []string{"help", "-h", "-help", "--help"}
 func usageLine(args []string) string {
 	for _, v := range verbs() {
 		if len(args) > 0 && v.name == args[0] {
-			return strings.TrimRight("usage: ghostbot "+v.name+" [--state-dir DIR] "+v.args, " ")
+			return strings.TrimRight("usage: ghostbot "+v.name+" [--state-dir DIR] [--audit-dir DIR] "+v.args, " ")
 		}
 	}
 	var names []string
