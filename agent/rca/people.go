@@ -85,6 +85,9 @@ func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 		}
 		return fmt.Sprintf("%s approved %s", by, cmd)
 	case "DENIED":
+		if x.By == "" {
+			return fmt.Sprintf("nobody decided about %s, so it did not run%s", cmd, why)
+		}
 		return fmt.Sprintf("%s denied %s%s", by, cmd, why)
 	case "MODIFIED":
 		return fmt.Sprintf("%s edited %s to %s", by, cmd, d.code(d.brief(x.Modified)))
@@ -119,8 +122,12 @@ func (d *data) answer(x agent.AnswerEntry) string {
 			question = q.Question.Text
 		}
 	}
-	if x.By == "" && x.Key == "expired" {
-		return "nobody answered in time: " + d.prose(question)
+	if x.By == "" && x.Key == agent.AnswerExpired {
+		when := "in time"
+		if x.Text != "" {
+			when = "(" + d.prose(x.Text) + ")"
+		}
+		return "nobody answered " + when + ": " + d.prose(question)
 	}
 	return fmt.Sprintf("%s answered %q to: %s", d.prose(cmpOr(x.By, "a message")), plain(cmpOr(d.prose(x.Text), d.prose(x.Key))), d.prose(question))
 }

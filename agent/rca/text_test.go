@@ -111,6 +111,7 @@ func TestLacking(t *testing.T) {
 		"Cancelled while it ran":                    by("", safeexec.Result{Status: "error", Error: "cancelled"}),
 		"Forbidden, never run":                      by("", safeexec.Result{Status: "error", Error: "forbidden_command"}),
 		"Failed":                                    by("", safeexec.Result{Status: "error"}),
+		"Not run (no approver)":                     by("DENIED", safeexec.Result{Status: "denied", DenialReason: "no approver"}),
 		"Ran, but its output could not be redacted": by("", safeexec.Result{Status: "error", Error: "redaction_failure"}),
 		"Outcome unknown; it may have taken effect": by("", safeexec.Result{Status: "error", Error: "outcome_unknown"}),
 	} {
@@ -145,13 +146,19 @@ func TestPeopleAndEnds(t *testing.T) {
 	j.tell(agent.KindTakeover, map[string]string{"owner": "b"})
 	j.tell(agent.KindQuestion, agent.Question{ID: "continue-1", Text: "At rest."})
 	j.tell(agent.KindAnswer, agent.AnswerEntry{ID: "continue-1", Answer: agent.Answer{Key: "expired"}})
+	j.tell(agent.KindQuestion, agent.Question{ID: "continue-2", Text: "At rest again."})
+	j.tell(agent.KindAnswer, agent.AnswerEntry{ID: "continue-2", Answer: agent.Answer{Key: "expired", Text: "the input ended"}})
+	j.run(cmd{text: "halt", class: safeexec.Risky, index: 6, decided: &safeexec.Decided{Decision: "DENIED", Reason: "no approver"},
+		result: safeexec.Result{Status: "denied", Action: "user_abandoned", DenialReason: "no approver"}})
 	j.run(cmd{text: "reboot", class: safeexec.Risky, index: 7, decided: &safeexec.Decided{Decision: "CANCELLED", Reason: "stopped"},
 		result: safeexec.Result{Status: "denied", Action: "user_abandoned", DenialReason: "stopped"}})
 	j.tell(agent.KindConcluded, agent.Conclusion{EndedBy: "stopped", By: "U1", Complete: agent.Complete{Confidence: "low", Verdict: Unverified, Summary: "A person stopped it."}})
 	md := j.build().Markdown
 	for _, want := range []string{
 		`U1 answered "10 more turns" to: The limit of 50 turns is reached.`, "U1 extended the limit to 60 turns", "another process continued the case",
-		"nobody answered in time: At rest.", "nobody answered for `reboot` until the case was stopped", "stopped by a person (U1)", "Finding: A person stopped it.",
+		"nobody answered in time: At rest.", "nobody answered (the input ended): At rest again.",
+		"nobody decided about `halt`, so it did not run: no approver", "Not run (no approver): `halt`",
+		"nobody answered for `reboot` until the case was stopped", "stopped by a person (U1)", "Finding: A person stopped it.",
 	} {
 		if !strings.Contains(md, want) {
 			t.Errorf("no %q in\n%s", want, md)

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -394,7 +395,7 @@ func pipe(t *testing.T, in string, args ...string) (out, errOut string, code int
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), 60*time.Second)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, "ghostbot", append([]string{"investigate", "--state-dir", t.TempDir()}, args...)...)
+	cmd := exec.CommandContext(ctx, "ghostbot", append([]string{"investigate", "--state-dir", t.TempDir()}, args...)...) // a later --state-dir wins
 	cmd.Env = keyless()
 	var o, e bytes.Buffer
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(in), &o, &e
@@ -447,17 +448,40 @@ func TestInvestigateBadInput(t *testing.T) {
 		{[]string{"--model", "m1", "x"}, `--model: "m1"`},
 		{[]string{"--brain", "gemini", "x"}, "gemini needs a key, and GEMINI_API_KEY is not set"},
 		{[]string{"--max-turns", "-1", "x"}, "--max-turns: -1"},
-		{[]string{"--max-turns", "many", "x"}, "max-turns"},
-		{[]string{"--max-turns", "4000", "x"}, "4000 is out of range"},
-		{[]string{"--resume", "ghost_20200101_000000"}, "there is no case"},
+		{[]string{"--max-turns", "0", "x"}, "--max-turns: 0 is out of range (accepted: 1 to 1000)"},
+		{[]string{"--max-turns", "many", "x"}, `--max-turns: "many" is not a whole number (accepted: 1 to 1000)`},
+		{[]string{"--max-turns", "", "x"}, `--max-turns: "" is not a whole number`},
+		{[]string{"--max-turns", "1001", "x"}, "--max-turns: 1001 is out of range (accepted: 1 to 1000)"},
+		{[]string{"--max-turns", "99999999999999999999", "x"}, "--max-turns: "},
+		{[]string{"--max-turns"}, "flag needs an argument: -max-turns"},
+		{[]string{"--model", "", "x"}, `--model: "" is not the name of a model (accepted: `},
+		{[]string{"--brain", "", "x"}, `--brain: "" is not a brain of this build (accepted: `},
 		{[]string{"--resume", "ghost_20200101_000000", "x"}, "leave the symptom out"},
-		{[]string{"--resume", "../../etc"}, "there is no case"},
+		{[]string{"--resume", "../../etc"}, `--resume: "../../etc" is not a case (accepted: ghost_YYYYMMDD_HHMMSS`},
+		{[]string{"--resume", ""}, `--resume: "" is not a case`},
+		{[]string{"--resume", "register"}, `--resume: "register" is not a case`},
+		{[]string{"--yes-safe-only=maybe", "x"}, "(accepted: true false)"},
+		{[]string{"--state-dir", "", "x"}, `--state-dir: "" names no directory`},
+		{[]string{"--audit-dir", "", "x"}, `--audit-dir: "" names no directory`},
+		{[]string{"--nonsense", "x"}, "--yes-safe-only"},
 	}
 	for _, tt := range tests {
 		_, errOut, code := pipe(t, "", tt.args...)
 		if code != exitUsage || !strings.Contains(errOut, tt.want) || !strings.Contains(errOut, "usage: ghostbot investigate") {
 			t.Errorf("%q: exit code %d, %q, want %q", tt.args, code, errOut, tt.want)
 		}
+	}
+}
+
+// A case that is not there is a negative result, and nothing is made to find that out.
+func TestResumeAnUnknownCase(t *testing.T) {
+	state := filepath.Join(t.TempDir(), "none")
+	_, errOut, code := pipe(t, "", "--state-dir", state, "--resume", "ghost_20200101_000000")
+	if want := "ghostbot: --resume: there is no case ghost_20200101_000000 in " + state + "\n"; code != exitNegative || errOut != want {
+		t.Errorf("exit code %d, %q, want %q", code, errOut, want)
+	}
+	if _, err := os.Stat(state); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the state directory: %v", err)
 	}
 }
 
