@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -135,8 +134,6 @@ func TestUsageLines(t *testing.T) {
 	}
 }
 
-func bufReader(s string) *bufio.Reader { return bufio.NewReader(strings.NewReader(s)) }
-
 type failing struct{ err error }
 
 func (f failing) Write([]byte) (int, error) { return 0, f.err }
@@ -212,26 +209,6 @@ func TestCommandTail(t *testing.T) {
 		if !slices.Equal(before, tc.before) || tc.want != got {
 			t.Errorf("%q: got %q %q, want %q %q", tc.in, before, got, tc.before, tc.want)
 		}
-	}
-}
-
-func TestReadLine(t *testing.T) {
-	for _, tc := range []struct{ in, want string }{{"", ""}, {"\n", "|"}, {"a\nb", "a|b"}, {strings.Repeat("x", 5<<20) + "\nb\n", strings.Repeat("x", 5<<20) + "|b|"}} {
-		var got []string
-		in := bufReader(tc.in)
-		for {
-			line, err := readLine(in)
-			got = append(got, strings.TrimSuffix(string(line), "\n"))
-			if err != nil {
-				break
-			}
-		}
-		if s := strings.Join(got, "|"); s != tc.want {
-			t.Errorf("%d bytes: got %d bytes, want %d", len(tc.in), len(s), len(tc.want))
-		}
-	}
-	if _, err := readLine(bufReader(strings.Repeat("x", maxJSONLine+1))); err == nil || !strings.Contains(err.Error(), "longer than") {
-		t.Errorf("a line without end: %v", err)
 	}
 }
 

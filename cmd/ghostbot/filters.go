@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/json"
@@ -13,12 +12,10 @@ import (
 	"strings"
 	"unicode"
 
+	"ghostbot/cmd/ghostbot/jsonl"
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
 )
-
-// maxJSONLine is the longest input line of the --jsonl filters, in bytes.
-const maxJSONLine = 64 << 20
 
 // selfPolicy is the policy of this binary.
 func selfPolicy() *policy.Policy {
@@ -126,71 +123,13 @@ func redactVerb(_ context.Context, c *cli, args []string) error {
 	})
 }
 
-// decode reads one JSON object and says why it is none.
-func decode(line []byte, v any) string {
-	err := json.Unmarshal(line, v)
-	var typ *json.UnmarshalTypeError
-	switch {
-	case bytes.TrimSpace(line)[0] != '{' && (err == nil || errors.As(err, &typ)):
-		return "not an object"
-	case errors.As(err, &typ):
-		return typ.Field + " is a " + typ.Value
-	case err != nil:
-		return "not JSON: " + err.Error()
-	}
-	return ""
-}
-
-// eachLine decodes one T a line and writes what f makes of it, in order. want
-// shows people what a line is.
+// eachLine is [jsonl.Each] on the streams of the program.
 func eachLine[T any](c *cli, want string, f func(T) any) error {
-	in := bufio.NewReaderSize(c.in, 1<<20)
-	out := bufio.NewWriterSize(c.out, 1<<20)
-	enc := json.NewEncoder(out)
-	enc.SetEscapeHTML(false)
-	for n := 1; ; n++ {
-		line, err := readLine(in)
-		if len(bytes.TrimSpace(line)) > 0 {
-			var v T
-			if why := decode(line, &v); why != "" {
-				out.Flush()
-				return usageError("line %d of standard input: %s (accepted: %s)", n, why, want)
-			}
-			if werr := enc.Encode(f(v)); werr != nil {
-				return werr
-			}
-		}
-		if errors.Is(err, io.EOF) {
-			return out.Flush()
-		}
-		if err != nil {
-			out.Flush()
-			return fail(exitUsage, "line %d of standard input: %w", n, err)
-		}
-		if in.Buffered() == 0 {
-			if err := out.Flush(); err != nil { // a person or a program may be waiting for the answer
-				return err
-			}
-		}
+	err := jsonl.Each(c.in, c.out, want, f)
+	if errors.Is(err, jsonl.ErrInput) {
+		return usageError("%w", err)
 	}
-}
-
-func readLine(r *bufio.Reader) ([]byte, error) {
-	var line []byte
-	for {
-		part, err := r.ReadSlice('\n')
-		if len(line)+len(part) > maxJSONLine {
-			return nil, fmt.Errorf("longer than %d bytes", maxJSONLine)
-		}
-		if errors.Is(err, bufio.ErrBufferFull) {
-			line = append(line, part...)
-			continue
-		}
-		if line == nil {
-			return part, err
-		}
-		return append(line, part...), err
-	}
+	return err
 }
 
 func encode(w io.Writer, v any) error {

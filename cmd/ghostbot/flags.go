@@ -3,88 +3,27 @@ package main
 import (
 	"errors"
 	"flag"
-	"io"
 	"os"
 	"path/filepath"
-	"strings"
 
+	"ghostbot/cmd/ghostbot/options"
 	"ghostbot/safeexec/policy"
 )
 
 // flags parses args, which may mix flags and arguments in any order, and returns
 // the arguments. Every verb takes --state-dir.
 func (c *cli) flags(name string, args []string, define func(*flag.FlagSet)) ([]string, error) {
-	fs := flag.NewFlagSet(name, flag.ContinueOnError)
-	fs.SetOutput(io.Discard)
+	fs := options.New(name)
 	fs.StringVar(&c.stateDir, "state-dir", "", "where files live")
 	fs.StringVar(&c.auditDir, "audit-dir", "", "where journals live")
 	if define != nil {
 		define(fs)
 	}
-	var rest []string
-	for {
-		if err := fs.Parse(args); err != nil {
-			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
-			}
-			return nil, usageError("%s: %s", name, plainFlagError(err, fs))
-		}
-		if err := namedDirs(fs); err != nil {
-			return nil, err
-		}
-		read := len(args) - fs.NArg()
-		ended := read > 0 && args[read-1] == "--"
-		args = fs.Args()
-		if ended || len(args) == 0 {
-			return append(rest, args...), nil
-		}
-		rest, args = append(rest, args[0]), args[1:]
+	rest, err := options.Parse(fs, args)
+	if err != nil && !errors.Is(err, flag.ErrHelp) {
+		err = usageError("%w", err)
 	}
-}
-
-// namedDirs refuses a directory flag without a name: the default in its place would
-// be another directory than the one that was meant.
-func namedDirs(fs *flag.FlagSet) (err error) {
-	fs.Visit(func(f *flag.Flag) {
-		if (f.Name == "state-dir" || f.Name == "audit-dir") && f.Value.String() == "" {
-			err = usageError("--%s: \"\" names no directory (accepted: a directory)", f.Name)
-		}
-	})
-	return err
-}
-
-// plainFlagError names the flag, the value and what is accepted.
-func plainFlagError(err error, fs *flag.FlagSet) string {
-	if text, ok := strings.CutSuffix(err.Error(), ": parse error"); ok { // of a boolean
-		return text + " (accepted: true false)"
-	}
-	var names []string
-	fs.VisitAll(func(f *flag.Flag) { names = append(names, dashed(f.Name)) })
-	return err.Error() + " (accepted flags: " + strings.Join(names, " ") + ")"
-}
-
-// dashed is a flag as people write it.
-func dashed(name string) string {
-	if len(name) == 1 {
-		return "-" + name
-	}
-	return "--" + name
-}
-
-// given is a text flag that knows whether it was given: an empty value is refused,
-// not taken for the default.
-type given struct {
-	text string
-	is   bool
-}
-
-// String implements [flag.Value].
-func (g *given) String() string { return g.text }
-
-// Set implements [flag.Value].
-func (g *given) Set(s string) error {
-	g.text, g.is = s, true
-	return nil
+	return rest, err
 }
 
 // dirFlags are the directory flags of this run, for a command line that is printed.

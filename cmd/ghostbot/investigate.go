@@ -25,14 +25,15 @@ import (
 	"ghostbot/bot/show"
 	"ghostbot/bot/term"
 	"ghostbot/cmd/ghostbot/ledger"
+	"ghostbot/cmd/ghostbot/options"
 	"ghostbot/store"
 )
 
 // asked are the flags of investigate.
 type asked struct {
 	symptom         string
-	resume, brain   given
-	model, maxTurns given
+	resume, brain   options.Text
+	model, maxTurns options.Text
 	turns           int // of maxTurns; 0: not given
 	safeOnly        bool
 }
@@ -58,12 +59,12 @@ func investigate(ctx context.Context, c *cli, args []string) error {
 		return fail(exitUnavailable, "terminal: %w", err)
 	}
 	defer screen.Close()
-	if a.symptom == "" && !a.resume.is && !screen.Interactive() {
+	if a.symptom == "" && !a.resume.Given && !screen.Interactive() {
 		return usageError("investigate: a symptom is missing: say what fails, where, since when")
 	}
 	ctx, leave := context.WithCancel(ctx)
 	defer leave()
-	if a.resume.is { // opening a store would make one
+	if a.resume.Given { // opening a store would make one
 		if there, err := hasStore(c.state()); err != nil {
 			return fail(exitUnavailable, "state directory: %w", err)
 		} else if !there {
@@ -108,10 +109,10 @@ func investigateFlags(c *cli, args []string) (asked, error) {
 
 // check answers values that are not accepted.
 func (a *asked) check() error {
-	if a.maxTurns.is {
-		n, err := strconv.Atoi(a.maxTurns.text)
+	if a.maxTurns.Given {
+		n, err := strconv.Atoi(a.maxTurns.Value)
 		if err != nil {
-			return usageError("--max-turns: %q is not a whole number (accepted: %d to %d)", a.maxTurns.text, minTurns, maxTurns)
+			return usageError("--max-turns: %q is not a whole number (accepted: %d to %d)", a.maxTurns.Value, minTurns, maxTurns)
 		}
 		if n < minTurns || n > maxTurns {
 			return usageError("--max-turns: %d is out of range (accepted: %d to %d)", n, minTurns, maxTurns)
@@ -119,21 +120,21 @@ func (a *asked) check() error {
 		a.turns = n
 	}
 	switch {
-	case a.resume.is && audit.FileName(a.resume.text, audit.Case) == "":
-		return usageError("--resume: %q is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2)", a.resume.text)
-	case a.resume.is && a.symptom != "":
-		return usageError("investigate: --resume %q continues a case with the symptom it has; leave the symptom out", a.resume.text)
-	case a.brain.is && !slices.Contains(brains.Names(), a.brain.text):
-		return usageError("--brain: %q is not a brain of this build (accepted: %s)", a.brain.text, strings.Join(brains.Names(), " "))
-	case a.model.is && strings.TrimSpace(a.model.text) == "":
-		return usageError("--model: %q is not the name of a model (accepted: a name such as gemini-2.5-flash)", a.model.text)
+	case a.resume.Given && audit.FileName(a.resume.Value, audit.Case) == "":
+		return usageError("--resume: %q is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2)", a.resume.Value)
+	case a.resume.Given && a.symptom != "":
+		return usageError("investigate: --resume %q continues a case with the symptom it has; leave the symptom out", a.resume.Value)
+	case a.brain.Given && !slices.Contains(brains.Names(), a.brain.Value):
+		return usageError("--brain: %q is not a brain of this build (accepted: %s)", a.brain.Value, strings.Join(brains.Names(), " "))
+	case a.model.Given && strings.TrimSpace(a.model.Value) == "":
+		return usageError("--model: %q is not the name of a model (accepted: a name such as gemini-2.5-flash)", a.model.Value)
 	}
 	return nil
 }
 
 // unknown is the answer to a case that is not there.
 func (a *asked) unknown(c *cli) error {
-	return fail(exitNegative, "--resume: there is no case %s in %s", a.resume.text, c.state())
+	return fail(exitNegative, "--resume: there is no case %s in %s", a.resume.Value, c.state())
 }
 
 // config is the environment as the flags change it.
@@ -145,12 +146,12 @@ func (a *asked) config() (config, error) {
 	if a.turns != 0 {
 		cfg.MaxTurns = a.turns
 	}
-	cfg.Brain, cfg.Model = cmp.Or(a.brain.text, cfg.Brain), cmp.Or(a.model.text, cfg.Model)
+	cfg.Brain, cfg.Model = cmp.Or(a.brain.Value, cfg.Brain), cmp.Or(a.model.Value, cfg.Model)
 	if err := cfg.check(); err != nil {
 		return cfg, err
 	}
-	if a.model.is && !cfg.choice().AsksModel() {
-		return cfg, usageError("--model: %q has no use: no model is asked (accepted: --brain gemini, with GEMINI_API_KEY)", a.model.text)
+	if a.model.Given && !cfg.choice().AsksModel() {
+		return cfg, usageError("--model: %q has no use: no model is asked (accepted: --brain gemini, with GEMINI_API_KEY)", a.model.Value)
 	}
 	return cfg, nil
 }
@@ -219,7 +220,7 @@ func person() string {
 // begin opens the case, or finds the one to resume. sid is "" when there is nothing
 // left to do.
 func (t *terminal) begin(ctx context.Context, who string) (sid string, err error) {
-	if t.asked.resume.is {
+	if t.asked.resume.Given {
 		return t.resumed(ctx)
 	}
 	if t.asked.symptom == "" {
@@ -267,7 +268,7 @@ func (t *terminal) intent(ctx context.Context) (string, error) {
 }
 
 func (t *terminal) resumed(ctx context.Context) (string, error) {
-	info, err := t.p.desk.Case(ctx, t.asked.resume.text)
+	info, err := t.p.desk.Case(ctx, t.asked.resume.Value)
 	switch {
 	case errors.Is(err, bot.ErrNoCase):
 		return "", t.asked.unknown(t.c)

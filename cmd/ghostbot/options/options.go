@@ -1,0 +1,84 @@
+// Package options reads the flags of a verb: before, between and behind the
+// arguments, with errors that name the flag, the value and what is accepted.
+package options
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"strings"
+)
+
+// Text is a flag that knows whether it was given: an empty value can be refused,
+// instead of being taken for the default.
+type Text struct {
+	Value string
+	Given bool
+}
+
+// String implements [flag.Value].
+func (t *Text) String() string { return t.Value }
+
+// Set implements [flag.Value].
+func (t *Text) Set(s string) error {
+	t.Value, t.Given = s, true
+	return nil
+}
+
+// New returns the flags of a verb, for Parse.
+func New(verb string) *flag.FlagSet {
+	fs := flag.NewFlagSet(verb, flag.ContinueOnError)
+	fs.SetOutput(io.Discard)
+	return fs
+}
+
+// Parse reads flags and arguments in any order and returns the arguments. "--" ends
+// the flags. Every error but [flag.ErrHelp] is a sentence for whoever typed them.
+func Parse(fs *flag.FlagSet, args []string) ([]string, error) {
+	var rest []string
+	for {
+		if err := fs.Parse(args); err != nil {
+			if errors.Is(err, flag.ErrHelp) {
+				return nil, err
+			}
+			return nil, errors.New(fs.Name() + ": " + explain(err, fs))
+		}
+		read := len(args) - fs.NArg()
+		ended := read > 0 && args[read-1] == "--"
+		args = fs.Args()
+		if ended || len(args) == 0 {
+			return append(rest, args...), named(fs)
+		}
+		rest, args = append(rest, args[0]), args[1:]
+	}
+}
+
+// named refuses a directory flag without a name: the default in its place would be
+// another directory than the one that was meant.
+func named(fs *flag.FlagSet) (err error) {
+	fs.Visit(func(f *flag.Flag) {
+		if strings.HasSuffix(f.Name, "-dir") && f.Value.String() == "" {
+			err = fmt.Errorf("--%s: \"\" names no directory (accepted: a directory)", f.Name)
+		}
+	})
+	return err
+}
+
+// explain names the flag, the value and what is accepted.
+func explain(err error, fs *flag.FlagSet) string {
+	if text, ok := strings.CutSuffix(err.Error(), ": parse error"); ok { // of a boolean
+		return text + " (accepted: true false)"
+	}
+	var names []string
+	fs.VisitAll(func(f *flag.Flag) { names = append(names, dashed(f.Name)) })
+	return err.Error() + " (accepted flags: " + strings.Join(names, " ") + ")"
+}
+
+// dashed is a flag as people write it.
+func dashed(name string) string {
+	if len(name) == 1 {
+		return "-" + name
+	}
+	return "--" + name
+}
