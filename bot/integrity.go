@@ -2,37 +2,27 @@ package bot
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"ghostbot/bot/proposal"
-	"strings"
 	"time"
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
+	"ghostbot/bot/tampered"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
 
-// Answers to the question what becomes of a case whose files were changed or
-// copied.
+// The question what becomes of a case whose files were changed or copied, and its
+// answers, are the room tampered's; these are their names here.
 const (
-	ChooseContinue = "continue"
-	ChooseFresh    = "fresh"
-	ChooseAbort    = "abort"
+	AskTampered    = tampered.Kind
+	ChooseContinue = tampered.Continue
+	ChooseFresh    = tampered.Fresh
+	ChooseAbort    = tampered.Abort
 )
-
-// AskTampered is the kind of that question.
-const AskTampered = "tampered"
-
-var choices = []agent.Option{
-	{Key: ChooseContinue, Label: "Continue anyway"},
-	{Key: ChooseFresh, Label: "Fresh case"},
-	{Key: ChooseAbort, Label: "Abort"},
-}
 
 // brokenID is the question about journals that cannot be continued. It is stored
 // without an entry: there is no journal to write it to.
@@ -56,12 +46,12 @@ func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 	if err != nil {
 		return err
 	}
-	p := pastOf(entries)
-	if p.concluded {
+	p := tampered.PastOf(entries)
+	if p.Concluded {
 		return h.adopt(ctx, copied) // nothing runs any more
 	}
-	if p.last.Choice == ChooseFresh || p.last.Choice == ChooseAbort {
-		return h.giveUp(ctx, p.last.By)
+	if p.Last.Choice == ChooseFresh || p.Last.Choice == ChooseAbort {
+		return h.giveUp(ctx, p.Last.By)
 	}
 	if _, err := h.d.o.DB.Get(ctx, proposal.StopKey(h.sid)); err == nil {
 		return nil // it ends in any case
@@ -70,59 +60,19 @@ func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 	if err != nil {
 		return err
 	}
-	if len(s.why) == 1 && copied && p.last.Choice == ChooseContinue && p.last.Place == s.place && s.place != "" {
-		s.why = nil // answered here; a crash came before this place was made the case's own
-	}
-	if len(s.why) == 0 && strings.HasSuffix(p.open.ID, "-"+s.state()) {
-		s.why = []string{clauses(p.open.Text)} // the entries since, a take-over among them, settle nothing
-	}
-	if len(s.why) == 0 {
+	s.Settled(p, copied)
+	if len(s.Why) == 0 {
 		if err := h.retire(ctx, entries, ""); err != nil {
 			return err
 		}
 		return h.adopt(ctx, copied)
 	}
-	return h.choose(ctx, entries, s, p.choices+1, copied)
-}
-
-// past is what the journal holds about earlier choices.
-type past struct {
-	concluded bool
-	choices   int
-	last      show.Integrity
-	open      agent.Question // asked since the last choice
-}
-
-func pastOf(entries []agent.Entry) (p past) {
-	for _, e := range entries {
-		p.concluded = p.concluded || e.Kind == agent.KindConcluded
-		var i show.Integrity
-		if e.Kind == show.KindOfIntegrity && json.Unmarshal(e.Body, &i) == nil {
-			p.last, p.choices, p.open = i, p.choices+1, agent.Question{}
-		}
-		var q agent.Question
-		if e.Kind == agent.KindQuestion && json.Unmarshal(e.Body, &q) == nil && q.Kind == AskTampered {
-			p.open = q
-		}
-	}
-	return p
-}
-
-// What stands around the clauses in the question.
-const (
-	askBefore = "The stored files of this case are not as they were left: "
-	askAfter  = ". The journals verify, and nothing runs until somebody chooses."
-)
-
-// clauses are what a question says is wrong.
-func clauses(text string) string {
-	return strings.TrimSuffix(strings.TrimPrefix(text, askBefore), askAfter)
+	return h.choose(ctx, entries, s, p.Choices+1, copied)
 }
 
 // choose asks, and does what people chose; n makes a second choice another one.
-func (h *holder) choose(ctx context.Context, entries []agent.Entry, s suspicion, n int, copied bool) error {
-	text := askBefore + strings.Join(s.why, "; ") + askAfter
-	q := agent.Question{ID: fmt.Sprintf("tampered-%d-%s", n, s.state()), Kind: AskTampered, Text: text, Options: choices, Who: h.deciders()}
+func (h *holder) choose(ctx context.Context, entries []agent.Entry, s tampered.Found, n int, copied bool) error {
+	q := s.Question(n, h.deciders())
 	if err := h.retire(ctx, entries, q.ID); err != nil {
 		return err
 	}
@@ -130,11 +80,11 @@ func (h *holder) choose(ctx context.Context, entries []agent.Entry, s suspicion,
 	if err != nil {
 		return err
 	}
-	note := show.Integrity{Why: s.why, Choice: a.Key, By: a.By}
+	note := show.Integrity{Why: s.Why, Choice: a.Key, By: a.By}
 	switch a.Key {
 	case ChooseContinue:
 		if copied {
-			note.Place = s.place
+			note.Place = s.Place
 		}
 		if err := h.renew(ctx, note); err != nil {
 			return err
@@ -209,33 +159,15 @@ func (h *holder) fresh(ctx context.Context, n int) (sid string, err error) {
 	return h.d.Open(ctx, o)
 }
 
-// suspicion is what is wrong with the files of a case, and what they are.
-type suspicion struct {
-	why     []string // a clause each
-	session string   // what the session file holds, hashed, or that it cannot be read
-	place   string   // of a copied case: where it came from and where it is
-}
-
-// state names the files as they are. What is wrong with them is no part of it: how
-// many entries the journals hold changes with every process that looks.
-func (s suspicion) state() string {
-	return hashed([]byte(s.session + "\x00" + s.place))
-}
-
-func hashed(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:8])
-}
-
-func (h *holder) suspicions(ctx context.Context, entries []agent.Entry, copied bool) (s suspicion, err error) {
+func (h *holder) suspicions(ctx context.Context, entries []agent.Entry, copied bool) (s tampered.Found, err error) {
 	if copied {
-		s.why = append(s.why, "the directory was copied here from another place, and answers that were given before do not count any more")
+		s.Why = append(s.Why, "the directory was copied here from another place, and answers that were given before do not count any more")
 		if h.d.o.Here != nil {
 			here, err := h.d.o.Here(ctx, h.sid)
 			if err != nil {
 				return s, err
 			}
-			s.place = hashed([]byte(here))
+			s.Place = tampered.Hash([]byte(here))
 		}
 	}
 	turns := false
@@ -245,38 +177,21 @@ func (h *holder) suspicions(ctx context.Context, entries []agent.Entry, copied b
 	v, err := h.d.o.DB.Get(ctx, sessionFile(h.sid))
 	switch {
 	case errors.Is(err, store.ErrNotFound) && turns:
-		s.why, s.session = append(s.why, "the session file is gone"), "gone"
+		s.Why, s.Session = append(s.Why, "the session file is gone"), "gone"
 		return s, nil
 	case errors.Is(err, store.ErrNotFound):
 		return s, nil // the case ended before its first turn
 	case errors.Is(err, store.ErrInvalid):
-		s.why, s.session = append(s.why, "the session file is damaged"), "damaged"
+		s.Why, s.Session = append(s.Why, "the session file is damaged"), "damaged"
 		return s, nil
 	case err != nil:
 		return s, err
 	}
-	s.session = hashed(v.Data)
-	if bad := badSession(v.Data, h.sid, h.found); bad != "" {
-		s.why = append(s.why, bad)
+	s.Session = tampered.Hash(v.Data)
+	if bad := tampered.Session(v.Data, h.sid, h.found); bad != "" {
+		s.Why = append(s.Why, bad)
 	}
 	return s, nil
-}
-
-// badSession says what is wrong with a session file; "" when it is one of this
-// case that is not ahead of its journals.
-func badSession(data []byte, sid string, entries uint64) string {
-	c, ok, err := agent.CheckSession(data)
-	switch {
-	case err != nil:
-		return "the session file is damaged"
-	case !ok:
-		return "the checksum of the session file does not match: it was modified outside of ghostbot"
-	case c.SessionID != sid:
-		return "the session file belongs to another case"
-	case c.LastN > entries:
-		return fmt.Sprintf("the session file knows %d entries and the journals hold %d: their end was cut off", c.LastN, entries)
-	}
-	return ""
 }
 
 // broken asks, outside of the journals, what becomes of a case whose journals do
@@ -322,7 +237,7 @@ func (h *holder) brokenQuestion(ctx context.Context, text string) (storedQuestio
 		return q, err
 	}
 	was := q.version
-	q = storedQuestion{Question: agent.Question{ID: brokenID, Kind: AskTampered, Text: text, Options: choices[1:], Who: h.deciders()}}
+	q = storedQuestion{Question: agent.Question{ID: brokenID, Kind: AskTampered, Text: text, Options: tampered.Options()[1:], Who: h.deciders()}}
 	data, err := json.Marshal(q)
 	if err != nil {
 		return q, err

@@ -169,8 +169,8 @@ func TestPipedLinesAreHeld(t *testing.T) {
 	if strings.Contains(text, "[ERROR]") {
 		t.Errorf("a line was lost:\n%s", text)
 	}
-	if got := decisions(s); len(got) != 1 || got[0] != "DENIED by local:me: not now" {
-		t.Errorf("decided: %q", got)
+	if got := decisions(s); len(got) != 1 || got[0] != "DENIED by local:me: " || !strings.Contains(text, "Reason: not now") {
+		t.Errorf("decided: %q\n%s", got, text)
 	}
 	heard := false
 	for _, e := range s.entries() {
