@@ -126,11 +126,8 @@ func (h *holder) renew(ctx context.Context, note show.Integrity) error {
 
 // giveUp stops the case before anything else of it happens.
 func (h *holder) giveUp(ctx context.Context, by string) error {
-	err := h.d.Stop(ctx, h.sid, by)
-	if err == nil {
-		h.lookForStop(ctx)
-	}
-	return err
+	defer h.lookForStop(ctx)
+	return h.d.Stop(ctx, h.sid, by)
 }
 
 func sessionFile(sid string) store.Key { return store.Key{Scope: sid, Name: "ghost_session"} }

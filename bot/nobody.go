@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 
 	"ghostbot/agent"
@@ -15,11 +16,8 @@ import (
 func (d *Desk) Unapproved(ctx context.Context, sid, proposalID, why string) error {
 	for {
 		p, err := proposal.Load(ctx, d.o.DB, sid, proposalID)
-		if err != nil {
-			return fmt.Errorf("deny for nobody: %w", err)
-		}
-		now, err := d.o.DB.Now(ctx)
-		if err != nil {
+		now, nerr := d.o.DB.Now(ctx)
+		if err := errors.Join(err, nerr); err != nil {
 			return fmt.Errorf("deny for nobody: %w", err)
 		}
 		switch {
@@ -58,7 +56,7 @@ func (d *Desk) Unanswered(ctx context.Context, sid, id, why string) error {
 func (d *Desk) close(ctx context.Context, sid string, q storedQuestion, why string) error {
 	now, err := d.o.DB.Now(ctx)
 	if err != nil {
-		return fmt.Errorf("close question: %w", err)
+		return err
 	}
 	return answer(ctx, d.o.DB, sid, q, agent.Answer{Key: agent.AnswerExpired, Text: why, At: now})
 }
@@ -77,9 +75,10 @@ func (h *holder) retire(ctx context.Context, entries []agent.Entry, keep string)
 			return err
 		}
 		if stored.Answer == nil {
-			if err := h.d.close(ctx, h.sid, stored, "the files are not any more as they were when this was asked"); err != nil && !conflict(err) {
-				return err
-			}
+			err = h.d.close(ctx, h.sid, stored, "the files are not any more as they were when this was asked")
+		}
+		if err != nil && !conflict(err) {
+			return err
 		}
 		if _, err := h.people().Ask(ctx, q); err != nil { // it has an answer: this journals it
 			return err
