@@ -261,7 +261,7 @@ func TestVariations(t *testing.T) {
 		{"upstream's name fails at the DNS server that the answer names", "502 from ADDR", func(t *testing.T) (string, string) {
 			up := serveDNS(t, rcodeSF)
 			return serveHTTP(t, listen(t, "127.0.0.1"), 502, `{"error":"dial tcp: lookup pay.shop.test on `+up+`: server misbehaving"}`), up
-		}, want{"root_cause", []string{"The DNS server UP answers SERVFAIL for pay.shop.test and for the zone above it: it cannot get or load the data itself, so ADDR answers 502"}, "SERVFAIL", "high"}},
+		}, want{"root_cause", []string{"The DNS server UP answers SERVFAIL for pay.shop.test and for the zone above it: it was unable to process the query, so ADDR answers 502"}, "SERVFAIL", "high"}},
 		{"upstream that only the gateway knows", "502 from ADDR", func(t *testing.T) (string, string) {
 			return serveHTTP(t, listen(t, "127.0.0.1"), 502, `{"upstream":"payments-backend:8081"}`), ""
 		}, want{"root_cause", []string{"ADDR answers 502 and blames payments-backend:8081, which could not be judged from this machine"}, "502", "medium"}},

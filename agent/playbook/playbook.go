@@ -11,6 +11,7 @@
 //
 //	symptom/     free text in, validated endpoints and kinds of trouble out
 //	read/        outputs of tools in, values out
+//	behind/      what an answer says about what is behind the one who answers
 //	rules/       the tables
 //	place/       one endpoint: commands, facts, verdicts, sentences
 //	board.go     a view worked out into places, refusals and wishes

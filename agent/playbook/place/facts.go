@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/agent/playbook/behind"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
@@ -148,14 +149,14 @@ func (p *Place) readAnswer(w read.Web, m Moment) {
 	case w.Code >= 500:
 		p.bad = w
 		p.note(m, "error")
-		if gateway(w) {
+		if behind.Gateway(w) {
 			p.note(m, "gateway")
 		}
-		p.find(blamed(w, p.End))
+		p.find(behind.Blamed(w, p.End))
 		switch {
 		case len(p.found) > 0:
 			p.note(m, "named-behind")
-		case !gateway(w):
+		case !behind.Gateway(w):
 			p.note(m, "own")
 		}
 	case w.Code >= 400:
@@ -166,16 +167,16 @@ func (p *Place) readAnswer(w read.Web, m Moment) {
 		if (w.Code == 404 || w.Code == 410) && p.Has("path-named") {
 			p.note(m, "missing")
 		}
-		if tlsWanted.MatchString(w.Body) {
+		if behind.WantsTLS(w) {
 			p.note(m, "needs-tls")
 		}
 	case w.Code >= 300:
 		p.note(m, "redirect")
-		p.note(m, turned(w, p.End)...)
-		p.find(moved(w, p.End))
-	case p.Parent == nil && unwell(w.Body):
+		p.note(m, behind.Turned(w, p.End)...)
+		p.find(behind.Moved(w, p.End))
+	case p.Parent == nil && behind.Unwell(w.Body):
 		p.note(m, "unwell")
-		if p.find(blamed(w, p.End)); len(p.found) > 0 {
+		if p.find(behind.Blamed(w, p.End)); len(p.found) > 0 {
 			p.note(m, "named-behind")
 		}
 	}
@@ -794,8 +795,14 @@ func (p *Place) readCertificate(o read.Output, m Moment) string {
 	} else if slices.Contains(h.Codes, read.Expired) {
 		p.note(m, "cert-expired")
 	}
-	if slices.Contains(h.Codes, read.NotYetValid) {
+	if slices.Contains(h.Codes, read.NotYetValid) && !p.Has("cert-early") {
 		p.note(m, "cert-early")
+	}
+	if slices.Contains(h.Codes, read.Expired) && p.Has("cert-dates-ok") { // the verifier means another one
+		p.note(m, "cert-chain")
+	}
+	if h.Weak != "" || slices.Contains(h.Codes, read.WeakKey) || slices.Contains(h.Codes, read.WeakCAKey) || slices.Contains(h.Codes, read.WeakCAHash) {
+		p.note(m, "cert-weak")
 	}
 	if ok, known := h.Matches(p.End.Host); known && !ok {
 		p.note(m, "cert-name")

@@ -4,7 +4,6 @@
 //
 //	place.go    the place, conditions, commands
 //	facts.go    outputs into facts
-//	behind.go   what an answer names behind the one who answers
 //	verdict.go  facts into verdicts and causes
 //	text.go     sentences
 //
@@ -17,6 +16,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ghostbot/agent/playbook/behind"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
@@ -438,6 +438,13 @@ func quote(w string) string {
 		}
 	}
 	return w
+}
+
+// find keeps endpoints that an answer named.
+func (p *Place) find(list []symptom.Endpoint) {
+	for _, e := range list {
+		p.found = behind.Add(p.found, e, p.End)
+	}
 }
 
 // Loops notes that the place sends clients back to q, which sent them here.

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"ghostbot/agent/playbook/behind"
 	"ghostbot/agent/playbook/read"
 )
 
@@ -73,7 +74,15 @@ var words = map[string]func(p *Place) string{
 	"notafter":  func(p *Place) string { return day(p.hand.NotAfter) },
 	"notbefore": func(p *Place) string { return day(p.hand.NotBefore) },
 	"names":     (*Place).certNames,
-	"ratio":     func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
+	"besides":   (*Place).besides,
+	"weak":      (*Place).weakness,
+	"ede": func(p *Place) string {
+		if p.answer.EDE == "" {
+			return ""
+		}
+		return ", and gives as its reason " + Plain(p.answer.EDE, 70)
+	},
+	"ratio": func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
 }
 
 func around(before, s, after string) string {
@@ -114,7 +123,7 @@ func (p *Place) by() string {
 
 // excerpt quotes the start of an answer's text.
 func (p *Place) excerpt() string {
-	s := Plain(tags.ReplaceAllString(p.telling().Body, " "), 80)
+	s := Plain(behind.Words(p.telling()), 80)
 	if s == "" {
 		return ""
 	}
@@ -297,21 +306,43 @@ func (p *Place) sayWeb(w read.Web) string {
 	return "The request to " + t + " failed."
 }
 
-func (p *Place) sayCertificate() string {
-	t, h := p.Title(), p.hand
-	switch {
-	case p.Has("cert-expired"):
-		return "The certificate of " + t + " expired on " + day(h.NotAfter) + "."
-	case p.Has("cert-early"):
-		return "The certificate of " + t + " is not valid before " + day(h.NotBefore) + "."
-	case p.Has("cert-name"):
-		return "The certificate of " + t + " is for " + p.certNames() + "."
-	case p.Has("cert-self"):
-		return "The certificate of " + t + " is self-signed."
-	case p.Has("cert-issuer"):
-		return "The certificate of " + t + " has an unknown issuer."
+// certFaults are all faults of the certificate that were seen, as parts of a
+// sentence; the first is the one that is named as the cause.
+func (p *Place) certFaults() []string {
+	var out []string
+	for _, f := range []struct{ word, says string }{
+		{"cert-expired", "expired on " + day(p.hand.NotAfter)}, {"cert-chain", "comes with an expired one in its chain"},
+		{"cert-early", "is not valid before " + day(p.hand.NotBefore)}, {"cert-name", "is for " + p.certNames() + ", not for " + p.End.Host},
+		{"cert-self", "is self-signed"}, {"cert-issuer", "has an unknown issuer"}, {"cert-weak", "is weak (" + p.weakness() + ")"},
+	} {
+		if p.Has(f.word) {
+			out = append(out, f.says)
+		}
 	}
-	return "The certificate of " + t + " is valid until " + day(h.NotAfter) + "."
+	return out
+}
+
+// besides are the faults of the certificate beside the first.
+func (p *Place) besides() string {
+	all := p.certFaults()
+	if len(all) < 2 {
+		return ""
+	}
+	return " (besides, it " + strings.Join(all[1:], " and ") + ")"
+}
+
+func (p *Place) weakness() string {
+	if p.hand.Weak != "" {
+		return p.hand.Weak
+	}
+	return Plain(p.hand.Text, 60)
+}
+
+func (p *Place) sayCertificate() string {
+	if all := p.certFaults(); len(all) > 0 {
+		return "The certificate of " + p.Title() + " " + strings.Join(all, " and ") + "."
+	}
+	return "The certificate of " + p.Title() + " is valid until " + day(p.hand.NotAfter) + "."
 }
 
 // Plain makes foreign text fit to be shown: printable, on one line, without
@@ -359,6 +390,13 @@ func day(t time.Time) string {
 func lowerFirst(s string) string {
 	if len(s) > 1 && s[0] >= 'A' && s[0] <= 'Z' && !(s[1] >= 'A' && s[1] <= 'Z') {
 		return string(s[0]+'a'-'A') + s[1:]
+	}
+	return s
+}
+
+func head(s string, n int) string {
+	if len(s) > n {
+		return s[:n]
 	}
 	return s
 }

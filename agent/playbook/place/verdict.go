@@ -257,7 +257,13 @@ func (p *Place) Unseen(verdict string) []string {
 	if verdict == "no_fault" && p.About.Since != "" {
 		out = append(out, "What happened at "+p.About.Since+" cannot be seen now; only the present was checked.")
 	}
-	if p.End.HTTP() && p.End.Path == "" && verdict == "no_fault" {
+	if p.End.HTTP() && p.End.Left != "" {
+		asked := "its root"
+		if p.End.Path != "" {
+			asked = p.End.Path
+		}
+		out = append(out, "The path of "+p.Title()+" that was named was left out in part or whole, because "+p.End.Left+"; only "+asked+" was requested.")
+	} else if p.End.HTTP() && p.End.Path == "" && verdict == "no_fault" {
 		out = append(out, "Only the root path of "+p.Title()+" was requested; no other path was named.")
 	}
 	if !p.End.HTTP() && p.End.Port != 0 && p.Has("open") {

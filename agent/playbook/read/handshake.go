@@ -2,6 +2,7 @@ package read
 
 import (
 	"bytes"
+	"crypto/rsa"
 	"crypto/x509"
 	"encoding/pem"
 	"slices"
@@ -25,6 +26,7 @@ type Handshake struct {
 	Issuer    string
 	Names     []string // DNS names and addresses the certificate is for
 	Protocol  string
+	Weak      string // why the key or the signature is weak by today's measure, "" when it is not
 	leaf      *x509.Certificate
 }
 
@@ -34,6 +36,9 @@ const (
 	Expired     = 10
 	SelfSigned  = 18
 	SelfInChain = 19
+	WeakKey     = 66 // of the certificate itself
+	WeakCAKey   = 67
+	WeakCAHash  = 68
 	NoIssuer    = 20
 	NoIssuer1   = 21
 	WrongHost   = 62
@@ -123,9 +128,27 @@ func (h *Handshake) certificate(text string) {
 	if len(h.Names) > 20 {
 		h.Names = h.Names[:20]
 	}
-	if bytes.Equal(c.RawIssuer, c.RawSubject) && !slices.Contains(h.Codes, SelfSigned) {
+	self := bytes.Equal(c.RawIssuer, c.RawSubject)
+	h.Weak = weak(c, self)
+	if self && !slices.Contains(h.Codes, SelfSigned) {
 		h.Codes = append(h.Codes, SelfSigned)
 	}
+}
+
+// weak measures by what current libraries and browsers refuse (openssl's security
+// level 2, the CA/Browser Forum's baseline requirements 6.1.5). Nobody checks the
+// signature of a self-signed certificate.
+func weak(c *x509.Certificate, self bool) string {
+	if k, is := c.PublicKey.(*rsa.PublicKey); is && k.N.BitLen() < 2048 {
+		return "an RSA key of " + strconv.Itoa(k.N.BitLen()) + " bits"
+	}
+	switch c.SignatureAlgorithm {
+	case x509.MD5WithRSA, x509.SHA1WithRSA, x509.ECDSAWithSHA1, x509.DSAWithSHA1:
+		if !self {
+			return "a signature by " + c.SignatureAlgorithm.String()
+		}
+	}
+	return ""
 }
 
 // Matches reports whether the certificate is for host; known is false when the

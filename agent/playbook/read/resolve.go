@@ -18,6 +18,7 @@ type Answer struct {
 	Server  string   // who answered, host#port as dig prints it
 	Took    int      // milliseconds; -1 when not said
 	Warning string   // one remark of the tool, such as recursion not available
+	EDE     string   // the server's own reason for a failure (RFC 8914), as in "22 (No Reachable Authority)"
 }
 
 // Resolved reports whether the name has an address.
@@ -26,6 +27,7 @@ func (a Answer) Resolved() bool { return len(a.Addrs) > 0 }
 var (
 	digStatus = pattern.New(`->>HEADER<<-.*status: ([A-Z0-9]+)`)
 	digServer = pattern.New(`^;; SERVER: (\S+)`)
+	digEDE    = pattern.New(`^; EDE:? (\d{1,5})(?: \(([A-Za-z0-9 /-]{1,60})\))?`)
 	digTime   = pattern.New(`^;; Query time: (\d+) ([mu])sec`)
 	digRecord = pattern.New(`^(\S+)\s+(\d+)\s+(?:IN|CH)\s+([A-Z0-9]+)\s+(.+)$`)
 	digComm   = pattern.New(`(?i)communications error to (\S+): (.+)$|connection timed out; no servers could be reached|no servers could be reached|connection refused|couldn't get address for|host unreachable|network unreachable`)
@@ -41,6 +43,11 @@ func Dig(o Output) Answer {
 			a.Status = digStatus.FindStringSubmatch(l)[1]
 		case strings.HasPrefix(l, ";; ") && strings.HasSuffix(l, "SECTION:"):
 			section = strings.Fields(l)[1]
+		case a.EDE == "" && digEDE.MatchString(l):
+			m := digEDE.FindStringSubmatch(l)
+			if a.EDE = m[1]; m[2] != "" {
+				a.EDE += " (" + m[2] + ")"
+			}
 		case digServer.MatchString(l):
 			a.Server, _, _ = strings.Cut(digServer.FindStringSubmatch(l)[1], "(")
 		case digTime.MatchString(l):

@@ -20,7 +20,8 @@ type Endpoint struct {
 	Port   int    // 0 when the text does not say
 	Path   string // of a URL; "" or starting with /
 
-	Guessed bool // the text does not say the scheme
+	Guessed bool   // the text does not say the scheme
+	Left    string // why the path that the text has is left out; "" when it is not
 }
 
 var (
@@ -232,7 +233,7 @@ func ParseEndpoint(s string) (Endpoint, bool) {
 		}
 		e = Endpoint{Scheme: sch.as, Host: u.Hostname(), Port: sch.port}
 		if e.HTTP() {
-			e.Path = safePath(u)
+			e.Path, e.Left = safePath(u)
 		}
 		if u.Port() != "" {
 			e.Port = atoi(u.Port())
@@ -275,15 +276,36 @@ func hostPort(s string) Endpoint {
 	return Endpoint{Host: host, Port: atoi(port)}
 }
 
-func safePath(u *url.URL) string {
-	p := u.EscapedPath()
-	if u.RawQuery != "" && len(u.RawQuery) <= 80 && !secret.MatchString(u.RawQuery) {
+// Why a path is left out, as a clause.
+const (
+	leftSigns  = "it has characters that are never put on a command line"
+	leftLong   = "it is longer than 200 characters"
+	leftSecret = "its query looks as if it carried a secret"
+)
+
+// safePath is the part of a path that may be asked for, and why it is not all.
+func safePath(u *url.URL) (p, left string) {
+	p = u.EscapedPath()
+	switch {
+	case u.RawQuery == "":
+	case secret.MatchString(u.RawQuery):
+		left = leftSecret
+	case len(u.RawQuery) > 80:
+		left = leftLong
+	default:
 		p += "?" + u.RawQuery
 	}
-	if p == "/" || !path.MatchString(p) {
-		return ""
+	switch {
+	case path.MatchString(p):
+	case len(p) > 200:
+		p, left = "", leftLong
+	default:
+		p, left = "", leftSigns
 	}
-	return p
+	if p == "/" {
+		p = ""
+	}
+	return p, left
 }
 
 // Guess fills in what an endpoint leaves open, as for one that people name.

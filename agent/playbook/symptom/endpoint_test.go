@@ -178,6 +178,31 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// TestLeftOut: a path that no command may have is left out, and why is known.
+func TestLeftOut(t *testing.T) {
+	for text, want := range map[string]struct{ path, left string }{
+		"http://127.0.0.1:80/$(id)?..;rm fails":               {"", "characters"},
+		"http://127.0.0.1:80/a(b)c fails":                     {"", "characters"},
+		"http://127.0.0.1:80/a{b} fails":                      {"", "characters"},
+		"http://127.0.0.1:80/a';b fails":                      {"/a", ""},
+		"127.0.0.1:80/$HOME fails":                            {"", "characters"},
+		"127.0.0.1:80/a$b fails":                              {"", "characters"},
+		"http://127.0.0.1:80/größe fails":                     {"/gr%C3%B6%C3%9Fe", ""},
+		"http://127.0.0.1:80/" + strings.Repeat("a", 300):     {"", "200"},
+		"http://127.0.0.1:80/a?token=abc fails":               {"/a", "secret"},
+		"http://127.0.0.1:80/a?q=" + strings.Repeat("a ", 40): {"/a?q=a", ""},
+		"(see http://127.0.0.1:80/cart) fails":                {"/cart", ""},
+		"http://127.0.0.1:80/cart, http://127.0.0.1:81/":      {"/cart", ""},
+		"`http://127.0.0.1:80/cart`":                          {"/cart", ""},
+		"http://127.0.0.1:80/ fails":                          {"", ""},
+	} {
+		s := symptom.Parse(text)
+		if len(s.Targets) == 0 || s.Targets[0].Path != want.path || want.left == "" && s.Targets[0].Left != "" || !strings.Contains(s.Targets[0].Left, want.left) {
+			t.Errorf("%q: %+v, want %+v", text, s.Targets, want)
+		}
+	}
+}
+
 func TestWishes(t *testing.T) {
 	for text, want := range map[string]struct{ finish, correct, sometimes, deploy bool }{
 		"wrap up": {finish: true}, "please conclude now": {finish: true}, "that's enough": {finish: true}, "the job never finishes": {},

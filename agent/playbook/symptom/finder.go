@@ -123,9 +123,16 @@ func (f *finder) urls() {
 	f.each(urlText, func(m []int) {
 		s := trimURL(f.text[m[0]:m[1]])
 		e, ok := ParseEndpoint(s)
+		if n := len(s); e.HTTP() && m[0]+n == m[1] && unusable.MatchString(f.text[m[1]:]) { // it goes on with what no command has
+			e.Path, e.Left = "", leftSigns
+			f.mask(m[1], m[1]+len(unusable.FindString(f.text[m[1]:])))
+		}
 		f.add(m[0], m[0]+len(s), e, ok)
 	})
 }
+
+// unusable is the rest of a path that the pattern of URLs ends before.
+var unusable = pattern.New(`^[({\\^$]\S*`)
 
 // trimURL takes off the punctuation of the sentence around a URL.
 func trimURL(s string) string {
@@ -254,13 +261,23 @@ var asking = pattern.New(`(?i)\b(from|clients?( (at|on|in|with))?|source|src|bet
 func (f *finder) withPath(from, to int, e Endpoint, ok bool) *found {
 	if p := pathAfter.FindString(f.text[to:]); p != "" && ok && (e.Port != 0 || e.IsName()) {
 		p = trimURL(p)
+		if unusable.MatchString(f.text[to+len(p):]) {
+			e.Left = leftSigns
+			return f.add(from, to, e, ok)
+		}
 		if u, good := ParseEndpoint("http://" + net.JoinHostPort(e.Host, "80") + p); good {
 			e.Path = u.Path
 			to += len(p)
 		}
 	}
+	if oddPath.MatchString(f.text[to:]) {
+		e.Left = leftSigns
+	}
 	return f.add(from, to, e, ok)
 }
+
+// oddPath is a path behind a host and a port that begins with what none begins with.
+var oddPath = pattern.New(`^/[({\\^$%]`)
 
 // wordBefore reports whether the text at i continues a word or a number.
 func (f *finder) wordBefore(i int) bool {

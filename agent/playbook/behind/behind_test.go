@@ -1,4 +1,4 @@
-package place
+package behind
 
 import (
 	"strings"
@@ -67,7 +67,7 @@ func TestBlamed(t *testing.T) {
 	for _, tt := range bodies {
 		w := answer(tt.code, tt.body, tt.header...)
 		var got []string
-		for _, e := range blamed(w, self) {
+		for _, e := range Blamed(w, self) {
 			if e.HTTP() && !e.Guessed {
 				got = append(got, e.URL())
 			} else {
@@ -77,7 +77,7 @@ func TestBlamed(t *testing.T) {
 		if diff := cmp.Diff(tt.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
 		}
-		if g := gateway(w); g != tt.gateway {
+		if g := Gateway(w); g != tt.gateway {
 			t.Errorf("%s: gateway %v", tt.name, g)
 		}
 	}
@@ -93,7 +93,7 @@ func TestMoved(t *testing.T) {
 	}
 	for _, tt := range tests {
 		got := ""
-		for _, e := range moved(answer("302", "", "Location: "+tt.location), self) {
+		for _, e := range Moved(answer("302", "", "Location: "+tt.location), self) {
 			got = e.URL()
 		}
 		if got != tt.want {
@@ -111,7 +111,7 @@ func FuzzBlamed(f *testing.F) {
 	f.Add(strings.Repeat(`{"host":`, 2000))
 	f.Fuzz(func(t *testing.T, body string) {
 		self := symptom.Endpoint{Scheme: "http", Host: "127.0.0.1", Port: 18080}
-		list := blamed(read.Web{Code: 502, Body: body}, self)
+		list := Blamed(read.Web{Code: 502, Body: body}, self)
 		if len(list) > 3 {
 			t.Errorf("%d endpoints", len(list))
 		}

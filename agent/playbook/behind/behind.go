@@ -1,4 +1,11 @@
-package place
+// Package behind reads what an answer says about what is behind the one who
+// answers: the endpoints that it blames, where it sends its clients, and whether
+// it calls itself well.
+//
+// An answer is untrusted: a host and a port are all that is taken from it, after
+// the same check as everything else, and the path is dropped, so that no answer
+// can make anybody request more than the root of a server.
+package behind
 
 import (
 	"encoding/json"
@@ -14,11 +21,6 @@ import (
 	"ghostbot/agent/playbook/symptom"
 )
 
-// What an answer says about what is behind the one who answers. An answer is
-// untrusted: a host and a port are all that is taken from it, after the same
-// check as everything else, and the path is dropped, so that no answer can make
-// anybody request more than the root of a server.
-
 var (
 	tlsWanted     = pattern.New(`(?i)plain http request was sent to https|http request to an https server|speaking plain http to an ssl`)
 	gatewayBody   = pattern.New(`(?i)upstream|no healthy|bad gateway|gateway time|no server is available|proxy error|backend|connection failure|error reaching|origin (is )?unreachable|reading from remote server`)
@@ -30,9 +32,9 @@ var (
 	tags      = pattern.New(`<[^>]{0,300}>`)
 )
 
-// gateway reports whether an error answer was made by something that stands
+// Gateway reports whether an error answer was made by something that stands
 // between the client and another server.
-func gateway(w read.Web) bool {
+func Gateway(w read.Web) bool {
 	if w.Code == 502 || w.Code == 504 {
 		return true
 	}
@@ -47,15 +49,15 @@ func gateway(w read.Web) bool {
 	return w.Code == 503 && gatewayServer.MatchString(w.Header["server"])
 }
 
-// blamed returns the endpoints that an error answer names, without self.
-func blamed(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
+// Blamed returns the endpoints that an error answer names, without self.
+func Blamed(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
 	var out []symptom.Endpoint
 	for _, e := range append(jsonEndpoints(w.Body), textEndpoints(blameText(w.Body))...) {
-		out = addEndpoint(out, e, self)
+		out = Add(out, e, self)
 	}
 	for _, h := range []string{"x-upstream", "x-upstream-addr", "x-backend", "x-backend-server", "x-proxy-upstream", "x-served-by", "x-upstream-host"} {
 		if e, ok := symptom.ParseEndpoint(w.Header[h]); ok && e.Port != 0 {
-			out = addEndpoint(out, e, self)
+			out = Add(out, e, self)
 		}
 	}
 	return out
@@ -96,8 +98,8 @@ func stringsOf(v any, key string, depth int, out *[]string) {
 	}
 }
 
-// addEndpoint adds e unless it is there, is self, or was cut short.
-func addEndpoint(list []symptom.Endpoint, e, self symptom.Endpoint) []symptom.Endpoint {
+// Add adds e unless it is there, is self, or was cut short.
+func Add(list []symptom.Endpoint, e, self symptom.Endpoint) []symptom.Endpoint {
 	e.Path = ""
 	if !e.Valid() || e.Same(self) || len(list) >= rules.MaxBehind || e.Port == self.Port && e.Loopback() && self.Loopback() {
 		return list
@@ -211,8 +213,8 @@ func pairEndpoint(v map[string]any, keys []string, out *[]symptom.Endpoint) {
 	}
 }
 
-// moved returns where a redirect sends clients, when that is another server.
-func moved(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
+// Moved returns where a redirect sends clients, when that is another server.
+func Moved(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
 	u, err := url.Parse(w.Header["location"])
 	if err != nil || u.Host == "" {
 		return nil
@@ -224,9 +226,9 @@ func moved(w read.Web, self symptom.Endpoint) []symptom.Endpoint {
 	return []symptom.Endpoint{e}
 }
 
-// turned says whether a redirect leads to the very address that was asked, or to
+// Turned says whether a redirect leads to the very address that was asked, or to
 // another one of the same server. One that sets a cookie may do so once.
-func turned(w read.Web, self symptom.Endpoint) []string {
+func Turned(w read.Web, self symptom.Endpoint) []string {
 	base, err := url.Parse(self.URL())
 	if err != nil {
 		return nil
@@ -243,8 +245,8 @@ func turned(w read.Web, self symptom.Endpoint) []string {
 
 var unhealthy = pattern.New(`(?i)^(down|unhealthy|not ok|nok|error|errors|fail|failed|failing|failure|critical|degraded|unavailable|out_of_service|ko|red)$`)
 
-// unwell reports whether an answer is a report of health that says "not well".
-func unwell(body string) bool {
+// Unwell reports whether an answer is a report of health that says "not well".
+func Unwell(body string) bool {
 	v, ok := document(body)
 	if !ok {
 		return false
@@ -261,12 +263,11 @@ func unwell(body string) bool {
 	return false
 }
 
-// find keeps endpoints that an answer named.
-func (p *Place) find(list []symptom.Endpoint) {
-	for _, e := range list {
-		p.found = addEndpoint(p.found, e, p.End)
-	}
-}
+// WantsTLS reports whether an answer complains about a request without TLS.
+func WantsTLS(w read.Web) bool { return tlsWanted.MatchString(w.Body) }
+
+// Words is the text of an answer without its markup.
+func Words(w read.Web) string { return tags.ReplaceAllString(w.Body, " ") }
 
 func head(s string, n int) string {
 	if len(s) > n {

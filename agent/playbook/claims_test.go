@@ -1,0 +1,110 @@
+package playbook_test
+
+import (
+	"strings"
+	"testing"
+
+	"ghostbot/agent"
+)
+
+// TestAllFaultsOfACertificate: one fault is the cause, and every other one that was
+// seen is stated beside it.
+func TestAllFaultsOfACertificate(t *testing.T) {
+	tools(t, "curl", "ss", "openssl")
+	for name, tc := range map[string]struct {
+		c    cert
+		want []string
+	}{
+		"expired":                        {cert{-9 * day, -day, []string{"127.0.0.1"}}, []string{" expired on ", "(besides, it is self-signed)"}},
+		"expired and for another name":   {cert{-9 * day, -day, []string{"other.example.com"}}, []string{" expired on ", "(besides, it is for other.example.com, not for 127.0.0.1 and is self-signed)"}},
+		"not yet valid, another name":    {cert{day, 9 * day, []string{"other.example.com"}}, []string{" is not valid before ", "(besides, it is for other.example.com, not for 127.0.0.1 and is self-signed)"}},
+		"for another name":               {cert{-day, 9 * day, []string{"other.example.com"}}, []string{" is for other.example.com, not for 127.0.0.1", "(besides, it is self-signed)"}},
+		"self-signed and nothing beside": {cert{-day, 9 * day, []string{"127.0.0.1"}}, []string{" is self-signed, so clients"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in := investigate(t, "https://"+serveTLS(t, listen(t, "127.0.0.1"), tc.c, ok)+"/ shows a certificate warning")
+			end := in.finish()
+			for _, w := range tc.want {
+				if len(end.Causes) != 1 || !strings.Contains(end.Causes[0].Statement, w) {
+					t.Errorf("no %q in %+v", w, end.Causes)
+				}
+			}
+		})
+	}
+}
+
+// opt is an OPT record with an extended error (RFC 8914).
+func opt(code byte) []byte {
+	return []byte{0, 0, 41, 4, 208, 0, 0, 0, 0, 0, 6, 0, 15, 0, 2, 0, code}
+}
+
+// TestServfail: a failing DNS server shows that it could not process the query. It
+// refutes no record, and why it failed is said only when it says so itself.
+func TestServfail(t *testing.T) {
+	tools(t, "dig")
+	for _, ede := range []bool{false, true} {
+		addr := dnsWith(t, "udp", "127.0.0.1", func(q []byte, _ string, _ uint16) []byte {
+			out := reply(q, 2)
+			if ede {
+				out[11] = 1
+				out = append(out, opt(22)...)
+			}
+			return out
+		})
+		in := investigate(t, "api.shop.test does not resolve at DNS "+addr)
+		end := in.finish()
+		if len(end.Causes) != 1 || !strings.Contains(end.Causes[0].Statement, "answers SERVFAIL for api.shop.test") || strings.Contains(end.Causes[0].Statement, "load") ||
+			ede != strings.Contains(end.Causes[0].Statement, "gives as its reason 22 (No Reachable Authority)") {
+			t.Errorf("cause %+v", end.Causes)
+		}
+		for _, h := range in.view.Case.Hypotheses {
+			if h.ID == "H1-no-record" && h.State != agent.Unverifiable {
+				t.Errorf("%s is %s: %s", h.ID, h.State, h.Why)
+			}
+		}
+	}
+}
+
+// TestUnseenCertificate: a server that refuses connections shows no certificate,
+// good or bad.
+func TestUnseenCertificate(t *testing.T) {
+	tools(t, "curl", "ss", "nc")
+	in := investigate(t, "https://"+closed(t, "127.0.0.1")+"/ has an expired certificate")
+	want{"root_cause", []string{"Nothing listens on"}, "", ""}.check(t, in)
+	for _, h := range in.view.Case.Hypotheses {
+		if strings.HasSuffix(h.ID, "-expired") && h.State != agent.Unverifiable {
+			t.Errorf("%s is %s: %s", h.ID, h.State, h.Why)
+		}
+	}
+}
+
+// TestPlacesAreNamed: no first line leaves people to guess where "there" is.
+func TestPlacesAreNamed(t *testing.T) {
+	for _, text := range []string{gatewayText, "api.shop.test does not resolve at DNS 127.0.0.1:19053", "udp 127.0.0.1:8125 is dead", "https://127.0.0.1:19443/ has a bad certificate", "203.0.113.10:81 times out"} {
+		in := replay(t, text)
+		in.step()
+		if first := in.turns[0].Text; strings.Contains(first, " there") {
+			t.Errorf("%q: %s", text, first)
+		}
+		for _, m := range in.turns[0].Moves {
+			if run, is := m.(agent.RunShell); is && strings.Contains(run.Reasoning, " there") {
+				t.Errorf("%q: %s", text, run.Reasoning)
+			}
+		}
+	}
+}
+
+// TestUnusablePath: what of an address was not asked for is said, and why.
+func TestUnusablePath(t *testing.T) {
+	for text, want := range map[string]string{
+		"http://127.0.0.1:19082/$(id)?..;x is slow": "was left out in part or whole, because it has characters that are never put on a command line; only its root was requested",
+		"http://127.0.0.1:19082/pay?token=x fails":  "because its query looks as if it carried a secret; only /pay was requested",
+		"http://127.0.0.1:19082/ fails":             "no other path was named",
+	} {
+		in := replay(t, text, fine...)
+		if end := in.finish(); end.Verdict != "no_fault" || !strings.Contains(strings.Join(end.Gaps, "\n"), want) || (strings.Contains(want, "left out") && strings.Contains(strings.Join(end.Gaps, "\n"), "no other path was named")) {
+			t.Errorf("%q: %s", text, in)
+		}
+	}
+}
