@@ -236,7 +236,7 @@ func TestPairs(t *testing.T) {
 		t.Fatalf("%+v: %s, %s", got, a.State, b.State)
 	}
 	last := w.requests[len(w.requests)-1].Argv
-	if diff := cmp.Diff([]string{"/opt/ghostbot", "pcap", a.PcapPath, "--compare", b.PcapPath, "--mode", "endpoints", "--json"}, last); diff != "" {
+	if diff := cmp.Diff([]string{"/opt/ghostbot", "pcap", a.PcapPath, "--compare", b.PcapPath, "--mode", "endpoints", "--json", "--report-dir", "."}, last); diff != "" {
 		t.Errorf("source first: (-want +got)\n%s", diff)
 	}
 	for _, x := range m {

@@ -220,7 +220,6 @@ type Options struct {
 	Location      string // region of a VM whose own is not told
 
 	KeyAuth     bool // storage_auth_mode key may be asked for
-	Reports     bool // the analysis also writes files, which a person approves
 	RemoveLocal bool // the clean-up offers to delete the local copy, too
 
 	Burst     time.Duration // how long one call polls; default 45 s

@@ -287,7 +287,7 @@ func (r *run) locate(ctx context.Context, t *Task) error {
 
 // analyze runs the product's own analysis, of both ends when both are here.
 func (r *run) analyze(ctx context.Context, t *Task) error {
-	argv, mode := command.Analyze(r.o.opt.Self, t.PcapPath, r.o.opt.Reports), ""
+	argv, mode := command.Analyze(r.o.opt.Self, t.PcapPath), ""
 	semantic, report := stem(t.PcapPath)+"_semantic.json", stem(t.PcapPath)+"_forensic_report.md"
 	p := r.task(t.PairedTaskID)
 	if t.PairedTaskID != "" {
@@ -298,7 +298,7 @@ func (r *run) analyze(ctx context.Context, t *Task) error {
 		if t.Destination {
 			source, destination = p, t
 		}
-		argv, mode = command.Compare(r.o.opt.Self, source.PcapPath, destination.PcapPath, r.o.opt.Reports), "comparison"
+		argv, mode = command.Compare(r.o.opt.Self, source.PcapPath, destination.PcapPath), "comparison"
 		semantic, report = "", stem(source.PcapPath)+"_vs_"+filepath.Base(stem(destination.PcapPath))+"_comparison.md"
 	}
 	a, err := r.act(ctx, t, action{argv: argv, timeout: analyzeTimeout, why: reasoning(t, "find out what the capture shows"), target: about(t, "capture file")})
@@ -318,9 +318,7 @@ func (r *run) analyze(ctx context.Context, t *Task) error {
 	}
 	done := func(n *Task) {
 		n.Mode, n.Summary = mode, digest.Summary(a.Output)
-		if r.o.opt.Reports {
-			n.SemanticPath, n.ReportPath = semantic, report
-		}
+		n.SemanticPath, n.ReportPath = semantic, report
 		n.Timestamps.Completed = r.o.opt.Now().UTC()
 	}
 	if mode == "comparison" && p.State == Complete { // the result belongs to both

@@ -11,6 +11,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/audit"
+	"ghostbot/orchestrator"
 	"ghostbot/safeexec"
 
 	"github.com/google/go-cmp/cmp"
@@ -442,5 +443,31 @@ func TestEarlierCases(t *testing.T) {
 	}
 	if md := checkout(t).build().Markdown; strings.Contains(md, "Earlier Cases") {
 		t.Error("a case without earlier ones lists some")
+	}
+}
+
+// What the analysis of a capture said, and the files that it left, stand in the
+// report, each with the entry that says so.
+func TestCaptureSummary(t *testing.T) {
+	j := &journal{t: t}
+	j.tell(agent.KindOpened, agent.Opened{Symptom: "slow", Requester: "U1"})
+	id := j.add(audit.Tasks, orchestrator.KindTask, orchestrator.Task{
+		TaskID: "ghost_vm", Target: "vm", State: orchestrator.Complete, Summary: "# Executive Summary\n\n**HIGH** packet-loss | <@U1>\n" + strings.Repeat("more\n", 40),
+		Artefacts: []safeexec.Artefact{{Path: "/w/ghost_vm_forensic_report.md", Size: 7, SHA256: strings.Repeat("ab", 32)}},
+	})
+	r, err := Build(Input{SessionID: sid, Entries: j.entries})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"The analysis of ghost_vm said: [" + id + "]", "- Executive Summary [" + id + "]", "packet-loss", "(more in the executive summary)", "`ghost_vm_forensic_report.md`, 7 bytes, SHA-256 " + strings.Repeat("ab", 32)} {
+		if !strings.Contains(r.Markdown, want) {
+			t.Errorf("without %q:\n%s", want, r.Markdown)
+		}
+	}
+	if strings.Contains(r.Markdown, "<@U1>") || strings.Contains(r.Markdown, "**HIGH**") {
+		t.Errorf("untrusted markup:\n%s", r.Markdown)
+	}
+	if c, err := Check(r.Markdown, Input{SessionID: sid, Entries: j.entries}); err != nil || !c.OK() {
+		t.Errorf("%+v, %v", c, err)
 	}
 }

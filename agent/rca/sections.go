@@ -2,11 +2,13 @@ package rca
 
 import (
 	"fmt"
+	"path/filepath"
 	"strings"
 	"time"
 
 	"ghostbot/agent"
 	"ghostbot/audit"
+	"ghostbot/orchestrator"
 )
 
 func (d *data) header(b *strings.Builder, j judgement) {
@@ -212,12 +214,41 @@ func (d *data) captures(b *strings.Builder) {
 			fmt.Fprintf(b, "| %s | %s | %s | %s | %s |%s |\n", d.cell(t.TaskID), d.cell(t.Target), d.cell(t.Standing()),
 				d.codeCell(t.ReportPath), d.codeCell(t.PcapPath), cite(d.tasks[t.TaskID]))
 		}
+		for _, t := range ts {
+			d.summaryOf(b, t)
+		}
 	}
 	d.listArtefacts(b)
 	if probe, rule, ok := d.localAgainstCloud(); ok {
 		fmt.Fprintf(b, "- Advisory: a local probe failed while an Azure rule allows the traffic. A capture may show whether the path is blocked.%s\n", cite(probe, rule))
 	}
 	b.WriteByte('\n')
+}
+
+// maxSummary is how many lines of a capture's executive summary the report has; the
+// file has all of them.
+const maxSummary = 16
+
+// summaryOf is what the analysis of a capture said, and the files that it left.
+func (d *data) summaryOf(b *strings.Builder, t orchestrator.Task) {
+	said := 0
+	for line := range strings.Lines(t.Summary) {
+		line = strings.Trim(plain(line), "# ")
+		if line == "" {
+			continue
+		}
+		if said++; said == 1 {
+			fmt.Fprintf(b, "\nThe analysis of %s said:%s\n\n", d.prose(t.TaskID), cite(d.tasks[t.TaskID]))
+		}
+		if said > maxSummary {
+			fmt.Fprintf(b, "- (more in the executive summary)%s\n", cite(d.tasks[t.TaskID]))
+			break
+		}
+		fmt.Fprintf(b, "- %s%s\n", d.prose(line), cite(d.tasks[t.TaskID]))
+	}
+	for _, a := range t.Artefacts {
+		fmt.Fprintf(b, "- File %s, %d bytes, SHA-256 %s%s\n", d.code(filepath.Base(a.Path)), a.Size, d.prose(cmpOr(a.SHA256, "not known")), cite(d.tasks[t.TaskID]))
+	}
 }
 
 func (d *data) unsupported(b *strings.Builder, j judgement) {

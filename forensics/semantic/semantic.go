@@ -31,6 +31,9 @@ type Document struct {
 	UDP        *UDP              `json:"udp,omitempty"`
 	Findings   []finding.Finding `json:"findings"`
 	Provenance Provenance        `json:"provenance"`
+	// Executive is the text of the executive summary, in what is printed beside
+	// reports: a program that had them written need not read a file.
+	Executive string `json:"executive_summary,omitempty"`
 }
 
 // Summary is the capture as a whole.

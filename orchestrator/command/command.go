@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -140,22 +139,15 @@ func (a Az) DeleteBlob(b names.Blob, auth string) []string {
 // Remove deletes a local file.
 func Remove(file string) []string { return []string{"rm", file} }
 
-// Analyze is the product's own analysis. Without reports it only prints, and runs
-// without a person; with reports it also writes files beside the capture.
-func Analyze(self, file string, reports bool) []string {
-	if dir := filepath.Dir(file); reports {
-		return []string{self, "pcap", file, "--json", "--semantic-dir", dir, "--report-dir", dir}
-	}
-	return []string{self, "pcap", file, "--json"}
+// Analyze is the product's own analysis. It leaves its reports in the directory in
+// which the gate runs it, the case's own, and so needs no person.
+func Analyze(self, file string) []string {
+	return []string{self, "pcap", file, "--json", "--semantic-dir", ".", "--report-dir", ".", "--plots", "."}
 }
 
 // Compare is the comparison of two ends of the same traffic, source first.
-func Compare(self, source, destination string, reports bool) []string {
-	argv := []string{self, "pcap", source, "--compare", destination, "--mode", "endpoints", "--json"}
-	if reports {
-		argv = append(argv, "--report-dir", filepath.Dir(source))
-	}
-	return argv
+func Compare(self, source, destination string) []string {
+	return []string{self, "pcap", source, "--compare", destination, "--mode", "endpoints", "--json", "--report-dir", "."}
 }
 
 // Filter lets only some packets into a capture. Empty fields match everything.

@@ -31,11 +31,9 @@ func TestCommands(t *testing.T) {
 		"az network watcher packet-capture list --location westeurope --query [?starts_with(name, 'ghost_')].name -o json":                                                              Az{}.List("westeurope", "ghost_"),
 		"az storage blob download --account-name sa01 --container-name captures --name ghost_x.cap --file /d/ghost_x.cap --no-progress --auth-mode login -o none":                       Az{}.Download(blob, "/d/ghost_x.cap", "login"),
 		"az storage blob delete --account-name sa01 --container-name captures --name ghost_x.cap --auth-mode key":                                                                       Az{}.DeleteBlob(blob, "key"),
-		"rm /d/x.cap":                        Remove("/d/x.cap"),
-		"/opt/ghostbot pcap /d/x.cap --json": Analyze("/opt/ghostbot", "/d/x.cap", false),
-		"/opt/ghostbot pcap /d/x.cap --json --semantic-dir /d --report-dir /d":                   Analyze("/opt/ghostbot", "/d/x.cap", true),
-		"/opt/ghostbot pcap /d/a.cap --compare /d/b.cap --mode endpoints --json":                 Compare("/opt/ghostbot", "/d/a.cap", "/d/b.cap", false),
-		"/opt/ghostbot pcap /d/a.cap --compare /d/b.cap --mode endpoints --json --report-dir /d": Compare("/opt/ghostbot", "/d/a.cap", "/d/b.cap", true),
+		"rm /d/x.cap": Remove("/d/x.cap"),
+		"/opt/ghostbot pcap /d/x.cap --json --semantic-dir . --report-dir . --plots .":          Analyze("/opt/ghostbot", "/d/x.cap"),
+		"/opt/ghostbot pcap /d/a.cap --compare /d/b.cap --mode endpoints --json --report-dir .": Compare("/opt/ghostbot", "/d/a.cap", "/d/b.cap"),
 	} {
 		if diff := cmp.Diff(want, strings.Join(got, " ")); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)

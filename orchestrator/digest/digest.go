@@ -12,11 +12,12 @@ import (
 const maxSummary = 50
 
 // Summary makes the text that people and brains read of the analysis' JSON, which
-// the gate has redacted and shortened: findings come worst first, so that the end
-// is what is missing.
+// the gate has redacted and shortened: its executive summary or, when that was not
+// written or was cut, the findings, which come worst first.
 func Summary(out string) string {
 	var d struct {
-		Capture struct {
+		Executive string `json:"executive_summary"`
+		Capture   struct {
 			Packets  int      `json:"total_packets"`
 			Seconds  float64  `json:"duration_seconds"`
 			Contains []string `json:"protocols_present"`
@@ -32,6 +33,10 @@ func Summary(out string) string {
 	}
 	if json.Unmarshal([]byte(out), &d) != nil {
 		return "The analysis ran; its output could not be read."
+	}
+	if d.Executive != "" && !strings.Contains(d.Executive, "[truncated: ") {
+		lines := strings.Split(strings.TrimSpace(d.Executive), "\n")
+		return strings.Join(lines[:min(len(lines), maxSummary)], "\n")
 	}
 	var lines []string
 	if v := d.Endpoints.Verdict; v.Summary != "" {

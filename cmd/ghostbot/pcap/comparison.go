@@ -21,6 +21,7 @@ type Comparison struct {
 	Endpoints *compare.Result      `json:"endpoints,omitempty"`
 	Baseline  *baseline.Drift      `json:"baseline,omitempty"`
 	Documents []*semantic.Document `json:"documents"`
+	Executive string               `json:"executive_summary,omitempty"` // the report, when it was also written
 
 	packets [2][]trace.Packet
 	cut     [2]bool
@@ -82,6 +83,7 @@ func (v *run) both(ctx context.Context, name string) error {
 		if err != nil {
 			return err
 		}
+		doc.Executive = "" // the comparison has its own
 		c.Documents = append(c.Documents, doc)
 	}
 	text, severity, err := c.compare()
@@ -92,6 +94,7 @@ func (v *run) both(ctx context.Context, name string) error {
 		if err := place(v.ReportDir, stem(name)+"_vs_"+stem(v.Compare)+"_comparison.md", []byte(text)); err != nil {
 			return err
 		}
+		c.Executive = text
 	}
 	if v.JSON {
 		err = v.Encode(v.Out, c)

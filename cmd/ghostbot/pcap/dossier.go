@@ -63,9 +63,11 @@ func (v *run) keep(ctx context.Context, name string, doc *semantic.Document) err
 	if err != nil || v.ReportDir == "" {
 		return err
 	}
-	if err := place(v.ReportDir, stem(name)+"_executive_summary.md", []byte(d.Executive())); err != nil {
+	executive := d.Executive()
+	if err := place(v.ReportDir, stem(name)+"_executive_summary.md", []byte(executive)); err != nil {
 		return err
 	}
+	doc.Executive = executive
 	return place(v.ReportDir, stem(name)+"_forensic_report.md", []byte(d.Forensic(images)))
 }
 

@@ -530,7 +530,8 @@ tool (self)
     --compare           capture
     --fail-on           enum(CRITICAL|HIGH|MEDIUM|LOW|INFO|critical|high|medium|low|info)
     --filter            filter
-    no --semantic-dir --report-dir --plots : writes files
+    # The gate runs it in the case's own directory, where it may leave its reports.
+    --semantic-dir --report-dir --plots re(\.)
     no --ai : sends the findings to a model
     need --json : may write a report; add --json
     args capture+

@@ -301,7 +301,9 @@ func TestSelf(t *testing.T) {
 		"/opt/ghostbot/ghostbot pcap a.pcap --json": true, "/opt/ghostbot/ghostbot pcap --json a.pcap --compare b.pcap --mode endpoints": true, "/opt/ghostbot/ghostbot pcap a.pcap": false,
 		"/opt/ghostbot/ghostbot classify rm": true, "/opt/ghostbot/ghostbot version --json": true,
 		"/opt/ghostbot/ghostbot": false, "/opt/ghostbot/ghostbot serve": false, "/opt/ghostbot/ghostbot pcap": false, "/opt/ghostbot/ghostbot pcap /etc/shadow": false,
-		"/opt/ghostbot/ghostbot pcap a.pcap --report-dir /tmp": false, "/opt/ghostbot/ghostbot agent apply": false, "/opt/ghostbot/ghostbot pcap a.pcap --ai": false,
+		"/opt/ghostbot/ghostbot pcap a.pcap --report-dir /tmp": false, "/opt/ghostbot/ghostbot pcap a.pcap --json --report-dir /tmp": false,
+		"/opt/ghostbot/ghostbot pcap a.pcap --json --report-dir . --semantic-dir=. --plots .": true, "/opt/ghostbot/ghostbot pcap a.pcap --json --plots ..": false,
+		"/opt/ghostbot/ghostbot pcap a.pcap --json --semantic-dir ./x": false, "/opt/ghostbot/ghostbot pcap a.pcap --json --report-dir=": false, "/opt/ghostbot/ghostbot agent apply": false, "/opt/ghostbot/ghostbot pcap a.pcap --ai": false,
 		"/opt/ghostbot/../ghostbot/ghostbot version": false, "/opt/ghostbot//ghostbot version": false, "ghostbot version": false, "./ghostbot version": false, "/tmp/ghostbot version": false, "(self) version": false,
 	} {
 		if got := tb.Check(strings.Fields(cmd)) == nil; got != safe {
