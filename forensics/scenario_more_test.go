@@ -127,7 +127,7 @@ func gibberish(i int) string {
 }
 
 func moreScenarios() []scenario {
-	return append(pathScenarios(), append(nameScenarios(), hostScenarios()...)...)
+	return append(pathScenarios(), append(nameScenarios(), append(hostScenarios(), slowScenarios()...)...)...)
 }
 
 // pathScenarios are faults of the path, seen from the end where they are less plain.
