@@ -3,24 +3,37 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
 	"time"
+
+	"ghostbot/internal/sim/gemini"
 )
 
-// killSample is how many writes make test kills at; GHOST_CHAOS=all kills at
-// every one (make chaos), GHOST_CHAOS=N at N of them.
-const killSample = 20
+// killSample is how many writes of each case make test kills at, at random;
+// GHOST_CHAOS=all kills at every one (make chaos), GHOST_CHAOS=N at N of them.
+const (
+	killSample      = 20
+	killSampleModel = 40
+)
 
 // TestKillAtEveryWrite kills the bot at write k of a case with one modification,
 // one approval and one denial, restarts it, lets people go on as they would, and
 // checks that nothing was done twice and nothing was lost.
-func TestKillAtEveryWrite(t *testing.T) {
-	total := writesOfACase(t)
-	sample := killSample
+func TestKillAtEveryWrite(t *testing.T) { killAtWrites(t, killSample, newChaos) }
+
+// TestKillAtEveryWriteWithAModel does the same with a case of twelve commands that a
+// scripted model proposes: its parts and their signatures stand in the journal, and the
+// API refuses a request that does not have them as it gave them.
+func TestKillAtEveryWriteWithAModel(t *testing.T) { killAtWrites(t, killSampleModel, newModelChaos) }
+
+func killAtWrites(t *testing.T, sample int, start func(*testing.T) *chaos) {
+	total := writesOfACase(t, start)
 	switch v := os.Getenv("GHOST_CHAOS"); {
 	case v == "all":
 		sample = total
@@ -31,28 +44,35 @@ func TestKillAtEveryWrite(t *testing.T) {
 		}
 		sample = n
 	}
-	t.Logf("a case makes %d writes; killing at %d of them", total, min(sample, total))
-	for i := range min(sample, total) {
-		k := 1 + i*total/min(sample, total)
+	sample = min(sample, total)
+	seed := uint64(time.Now().UnixNano())
+	points := rand.New(rand.NewPCG(seed, 0)).Perm(total)[:sample]
+	slices.Sort(points)
+	held := 0
+	for i, k := range points {
+		k++
 		how := []string{"kill", "kill-after", "torn"}[i%3]
-		t.Run(fmt.Sprintf("%s@%d", how, k), func(t *testing.T) {
-			c := newChaos(t)
+		if t.Run(fmt.Sprintf("%s@%d", how, k), func(t *testing.T) {
+			c := start(t)
 			c.run("GHOST_FAULT=" + how + "@" + strconv.Itoa(k))
 			c.play()
 			c.check()
 			if c.deaths == 0 && k < total*9/10 {
 				t.Errorf("the bot did not die at write %d of %d", k, total)
 			}
-		})
+		}) {
+			held++
+		}
 	}
+	t.Logf("a case makes %d writes; killed at %d of them (seed %d), %d held", total, sample, seed, held)
 }
 
 // writesOfACase plays the case without a fault and counts the writes.
-func writesOfACase(t *testing.T) int {
+func writesOfACase(t *testing.T, start func(*testing.T) *chaos) int {
 	t.Helper()
 	n := 0
 	t.Run("undisturbed", func(t *testing.T) {
-		c := newChaos(t)
+		c := start(t)
 		count := filepath.Join(t.TempDir(), "count")
 		c.run("GHOST_FAULT_COUNT=" + count)
 		c.play()
@@ -70,6 +90,9 @@ func writesOfACase(t *testing.T) int {
 			t.Fatal(err)
 		}
 		n = strings.Count(string(b), "\n") // one line a write
+		if j := readCase(t, c.journal(c.sid("incidents", "checkout"))); c.model != nil && len(j.proposed) != 13 {
+			t.Errorf("%d proposals, want 12 and the edited one", len(j.proposed))
+		}
 	})
 	if n < 50 {
 		t.Fatalf("a case makes %d writes, which is not believable", n)
@@ -82,6 +105,8 @@ type chaos struct {
 	*lab
 	addr    string
 	effects string // a folder: each start of the approved command makes one file in it
+	edited  string // the same for the edited command
+	model   *gemini.Server
 	deaths  int
 	unknown int // questions about an unknown outcome
 	said    bool
@@ -92,7 +117,63 @@ func newChaos(t *testing.T) *chaos {
 	l := newLab(t)
 	l.bin = "ghostbot-fault"
 	addr, _ := gateway(t)
-	return &chaos{lab: l, addr: addr, effects: t.TempDir(), pressed: map[string]string{}}
+	c := &chaos{lab: l, addr: addr, effects: t.TempDir(), pressed: map[string]string{}}
+	c.edited = c.effects
+	return c
+}
+
+// forgetful is a model that remembers nothing: what it says follows from the newest
+// content of the request, so that a process that asks it again gets the same answer.
+const forgetful = `
+model gemini-3-flash
+choose expectation
+-- 1 expect --
+last H1 CONFIRMED
+-- 1 answer --
+call complete_investigation {"confidence":"medium","root_cause_summary":"Nothing listens on BACK.","verdict":"root_cause","causes":[{"statement":"Nothing listens on BACK.","evidence":["${audit:nc -z}"]}],"unverifiable_hypotheses":["H2"]}
+-- 2 expect --
+last ip neigh
+-- 2 answer --
+call manage_hypotheses {"update":[{"id":"H1","state":"CONFIRMED","evidence":["${audit:nc -z}"],"why":"Nothing listens on BACK."}]}
+-- 3 expect --
+last ip -br addr
+-- 3 answer --
+text Two more that need people.
+call run_shell_cmd {"command":"journalctl --no-pager -n 3","reasoning":"RISKY, denied","hypothesis_id":"H2"}
+call run_shell_cmd {"command":"sysctl -w net.ipv4.ip_forward=1","reasoning":"RISKY, denied","hypothesis_id":"H2"}
+call run_shell_cmd {"command":"ip neigh","reasoning":"SAFE","hypothesis_id":"H1"}
+-- 4 expect --
+last ip route
+-- 4 answer --
+text What is on the wire.
+call run_shell_cmd {"command":"tcpdump -i lo -nn -c 4","reasoning":"RISKY, edited","hypothesis_id":"H1"}
+call run_shell_cmd {"command":"ss -s","reasoning":"SAFE","hypothesis_id":"H1"}
+call run_shell_cmd {"command":"ip -br addr","reasoning":"SAFE","hypothesis_id":"H1"}
+-- 5 expect --
+last nc -z
+any H2
+-- 5 answer --
+call run_shell_cmd {"command":"mktemp -p EFFECTS","reasoning":"RISKY, approved","hypothesis_id":"H1","effect":"a file"}
+call run_shell_cmd {"command":"ss -ltn","reasoning":"SAFE","hypothesis_id":"H1"}
+call run_shell_cmd {"command":"ip route","reasoning":"SAFE","hypothesis_id":"H1"}
+-- 6 expect --
+last No hypothesis is registered yet
+-- 6 answer --
+thought The gateway may be fine.
+text H1: nothing listens upstream. H2: the host is misconfigured.
+call manage_hypotheses {"add":[{"id":"H1","description":"nothing listens upstream"},{"id":"H2","description":"the host is misconfigured"}]}
+call run_shell_cmd {"command":"curl -sS -m 5 http://FRONT/","reasoning":"SAFE","hypothesis_id":"H1"}
+call run_shell_cmd {"command":"ss -ltn sport = :PORT","reasoning":"SAFE","hypothesis_id":"H1"}
+call run_shell_cmd {"command":"nc -z -w 3 HOST PORT","reasoning":"SAFE","hypothesis_id":"H1"}
+`
+
+func newModelChaos(t *testing.T) *chaos {
+	front, back := gateway(t)
+	c := &chaos{addr: front, effects: t.TempDir(), edited: t.TempDir(), pressed: map[string]string{}, said: true}
+	s, env := scripted(t, "gemini", places(front, back).Replace(strings.ReplaceAll(forgetful, "EFFECTS", c.effects)))
+	c.model, c.lab = s, newLab(t, env...)
+	c.bin = "ghostbot-fault"
+	return c
 }
 
 // play is what people do: they open the case, ask for one more command, edit the
@@ -174,7 +255,7 @@ func (c *chaos) edit(m message) {
 	if o.ViewID == "" {
 		return
 	}
-	s := c.submit(o.ViewID, c.approver(1), map[string]any{"command": "mktemp -p " + c.effects})
+	s := c.submit(o.ViewID, c.approver(1), map[string]any{"command": "mktemp -p " + c.edited})
 	if s.OK && len(s.Errors) == 0 {
 		c.pressed[m.Text] = "Modify"
 	}
@@ -228,25 +309,45 @@ func (c *chaos) check() {
 			c.t.Errorf("%s has no outcome", id)
 		}
 	}
-	made, err := os.ReadDir(c.effects)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if len(made) > j.risky {
-		c.t.Errorf("the approved command ran %d times, %d starts are in the journal", len(made), j.risky)
-	}
-	if len(made) > 1 {
-		c.t.Errorf("the approved command ran %d times", len(made))
-	}
-	if c.deaths == 0 && len(made) != 1 {
-		c.t.Errorf("the approved command ran %d times in an undisturbed case", len(made))
-	}
+	c.checkEffects(j)
 	for card, label := range c.pressed {
 		if want := map[string]string{"Approve": "APPROVED", "Deny": "DENIED", "Modify": "MODIFIED"}[label]; j.decisions[want] == 0 {
 			c.t.Errorf("%s on %q was accepted and is not in the journal: %v", label, card, j.decisions)
 		}
 	}
 	c.checkThread()
+	if c.model != nil {
+		for _, p := range c.model.Problems() {
+			c.t.Errorf("the API refuses: %s", p)
+		}
+	}
+	path := filepath.Join(c.state, "audit", "ghost_rca_"+sid+".md")
+	if out, code := c.ghostbot("audit", "verify", sid, "--rca", path); code != 0 {
+		c.t.Errorf("audit verify --rca: %s", out)
+	}
+}
+
+// checkEffects counts what the commands that people let run left behind.
+func (c *chaos) checkEffects(j caseFacts) {
+	c.t.Helper()
+	all := 0
+	dirs := []string{c.effects, c.edited}
+	for _, dir := range slices.Compact(dirs) {
+		made, err := os.ReadDir(dir)
+		if err != nil {
+			c.t.Fatal(err)
+		}
+		if len(made) > 1 {
+			c.t.Errorf("the approved command ran %d times", len(made))
+		}
+		if c.deaths == 0 && len(made) != 1 {
+			c.t.Errorf("the approved command ran %d times in an undisturbed case", len(made))
+		}
+		all += len(made)
+	}
+	if all > j.risky {
+		c.t.Errorf("approved commands ran %d times, %d starts are in the journal", all, j.risky)
+	}
 }
 
 // checkThread: one root, one report, no card that still waits, none twice.
