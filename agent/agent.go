@@ -77,6 +77,8 @@ type Opened struct {
 	Brain     string            `json:"brain"`           // name and version of the brain
 	Policy    string            `json:"policy"`          // policy version
 	MaxTurns  int               `json:"max_turns"`
+	MaxTokens int               `json:"max_tokens,omitempty"`         // of a model; 0: none is asked
+	MaxCost   int64             `json:"max_cost_micro_usd,omitempty"` // of a model; 0: no limit
 	Approvers []string          `json:"approvers"`
 	Delivery  string            `json:"delivery,omitempty"` // once-key of the delivery that opened it
 	Origin    string            `json:"origin,omitempty"`   // installation and machine

@@ -47,13 +47,27 @@ func (u Usage) Plus(v Usage) Usage {
 }
 
 // String says it for people.
-func (u Usage) String() string {
+func (u Usage) String() string { return u.Of(0, 0) }
+
+// Of says it for people, beside what a case may use: tokens, and millionths of a
+// dollar; 0 is no limit.
+func (u Usage) Of(tokens int, cost int64) string {
 	calls := "calls"
 	if u.Calls == 1 {
 		calls = "call"
 	}
-	return fmt.Sprintf("%s: %d %s, %d tokens, about $%d.%04d", u.Model, u.Calls, calls, u.Tokens(), u.CostUUSD/1e6, u.CostUUSD%1e6/100)
+	out := fmt.Sprintf("%s: %d %s, %d", u.Model, u.Calls, calls, u.Tokens())
+	if tokens > 0 {
+		out += fmt.Sprintf(" of %d", tokens)
+	}
+	out += " tokens, about " + dollars(u.CostUUSD)
+	if cost > 0 {
+		out += " of " + dollars(cost)
+	}
+	return out
 }
+
+func dollars(micro int64) string { return fmt.Sprintf("$%d.%04d", micro/1e6, micro%1e6/100) }
 
 // PastTurn is one turn as the journal has it.
 type PastTurn struct {

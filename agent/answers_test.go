@@ -28,6 +28,9 @@ func TestUsage(t *testing.T) {
 			t.Errorf("%q, want %q", u, want)
 		}
 	}
+	if s, want := got.Of(2000, 5_000_000), "m-1: 3 calls, 1065 of 2000 tokens, about $1.2346 of $5.0000"; s != want {
+		t.Errorf("%q, want %q", s, want)
+	}
 }
 
 // TestProblems checks that nothing of an answer with a problem is acted on, that

@@ -189,7 +189,7 @@ func (h *holder) opened() agent.Opened {
 	return agent.Opened{
 		Symptom: h.info.Opening.Symptom, Requester: h.info.Opening.Requester, Transport: pl.Transport,
 		Place: map[string]string{"channel": pl.Channel, "team": pl.Team},
-		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, Approvers: o.Access.Approvers,
+		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, MaxTokens: o.MaxTokens, MaxCost: o.MaxCost, Approvers: o.Access.Approvers,
 		Delivery: h.info.Opening.Delivery, ResumedFrom: h.info.Opening.From, Kind: h.info.Opening.Kind,
 	}
 }

@@ -48,6 +48,8 @@ type Options struct {
 	Brain     string        // name of the brain, for the opened entry
 	Policy    string        // policy version
 	MaxTurns  int
+	MaxTokens int   // of a model, for the opened entry; 0: none is asked
+	MaxCost   int64 // the same in millionths of a dollar; 0: no limit
 	OpenLog   func(ctx context.Context, sid string, fence uint64) (Log, error)
 	Native    func(ctx context.Context, sid string) (bool, error)   // nil: always; false voids every open answer
 	Adopt     func(ctx context.Context, sid string) error           // with Native: the case belongs here now

@@ -38,6 +38,15 @@ type Options struct {
 // AsksModel reports whether a model is asked at all.
 func (o Options) AsksModel() bool { return o.Name == Gemini || o.Name == Auto && o.Key != "" }
 
+// Limits are what one case may use of a model: tokens, and millionths of a dollar; 0
+// tokens when none is asked, 0 dollars when there is no limit.
+func (o Options) Limits() (tokens int, cost int64) {
+	if !o.AsksModel() {
+		return 0, 0
+	}
+	return o.Tokens, int64(o.USD * 1e6)
+}
+
 // Bad is a choice that is not accepted.
 type Bad struct{ Variable, Why string }
 

@@ -90,3 +90,20 @@ func TestProbe(t *testing.T) {
 		}
 	}
 }
+
+// TestLimits: a case has a budget of tokens and money where a model is asked.
+func TestLimits(t *testing.T) {
+	for _, tc := range []struct {
+		o      brains.Options
+		tokens int
+		cost   int64
+	}{
+		{brains.Options{Name: brains.Gemini, Key: "k", Tokens: 10_000, USD: 0.25}, 10_000, 250_000},
+		{brains.Options{Name: brains.Auto, Key: "k", Tokens: 10_000}, 10_000, 0},
+		{brains.Options{Name: brains.Auto, Tokens: 10_000, USD: 1}, 0, 0},
+	} {
+		if tokens, cost := tc.o.Limits(); tokens != tc.tokens || cost != tc.cost {
+			t.Errorf("%+v: %d, %d", tc.o, tokens, cost)
+		}
+	}
+}

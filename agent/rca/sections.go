@@ -32,7 +32,7 @@ func (d *data) summary(b *strings.Builder, j judgement) {
 		fmt.Fprintf(b, ", lowered from %s because %s", d.prose(d.end.Confidence), d.prose(strings.Join(j.lowered, "; ")))
 	}
 	b.WriteString(cite(d.ended) + "\n")
-	fmt.Fprintf(b, "- Course: %s; %s, %s, %s%s\n", d.endedBy(), count(d.k.TurnCount, "turn"), count(len(d.cmds), "command"),
+	fmt.Fprintf(b, "- Course: %s; %d of %s, %s, %s%s\n", d.endedBy(), d.k.TurnCount, count(d.k.MaxTurns, "turn"), count(len(d.cmds), "command"),
 		d.last.Sub(d.first).Round(time.Second), cite(d.ended))
 	d.model(b)
 	b.WriteByte('\n')
@@ -61,7 +61,7 @@ func (d *data) endedBy() string {
 // model says what asking a model cost, and which turns another brain made.
 func (d *data) model(b *strings.Builder) {
 	if d.k.Usage.Calls > 0 {
-		fmt.Fprintf(b, "- Model: %s%s\n", d.prose(d.k.Usage.String()), cite(d.ended))
+		fmt.Fprintf(b, "- Model: %s%s\n", d.prose(d.k.Usage.Of(d.k.Opened.MaxTokens, d.k.Opened.MaxCost)), cite(d.ended))
 	}
 	by := map[string][]int{}
 	var order []string

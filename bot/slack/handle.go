@@ -148,8 +148,11 @@ func (f *Front) status(ctx context.Context, channel string) string {
 		if c.Pending > 0 {
 			fmt.Fprintf(&b, "  ·  %d waiting for approval", c.Pending)
 		}
+		if c.MaxTurns > 0 {
+			fmt.Fprintf(&b, "  ·  %d of %d turns", c.Turns, c.MaxTurns)
+		}
 		if c.Usage != nil {
-			fmt.Fprintf(&b, "  ·  %s", escape(c.Usage.String()))
+			fmt.Fprintf(&b, "  ·  %s", escape(c.Usage.Of(c.MaxTokens, c.MaxCost)))
 		}
 		fmt.Fprintf(&b, "  ·  opened %s\n", when(c.CreatedAt))
 	}

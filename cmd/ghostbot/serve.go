@@ -151,12 +151,13 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 
 func (p *program) options(front bot.Front, transport string, access bot.Access, register bot.Journal) bot.Options {
 	host, _ := os.Hostname()
+	tokens, cost := p.cfg.choice().Limits()
 	return bot.Options{
 		DB: p.db, Front: front, Transport: transport, Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Lease: p.cfg.Lease,
 		Access:   access,
 		Brain:    p.brain.Name(),
 		Policy:   p.policy.Version(),
-		MaxTurns: p.cfg.MaxTurns,
+		MaxTurns: p.cfg.MaxTurns, MaxTokens: tokens, MaxCost: cost,
 		OpenLog:  p.openLog,
 		Adopt:    p.adopt,
 		Native:   p.native,

@@ -90,7 +90,7 @@ call complete_investigation {"confidence":"high","root_cause_summary":"Nothing l
 	sid := l.sid("incidents", "checkout")
 	l.closed(sid)
 	md, entries := l.checkCase("incidents", "checkout", sid)
-	for _, want := range []string{"Nothing listens on " + back, "no captures on this host", "gemini-3-flash: 4 calls", "_Verdict: Root cause found_"} {
+	for _, want := range []string{"Nothing listens on " + back, "no captures on this host", "gemini-3-flash: 4 calls", " of 2000000 tokens, about $0.", " of $5.0000", "; 4 of 50 turns", "_Verdict: Root cause found_"} {
 		if !strings.Contains(strings.ReplaceAll(md, `\`, ""), want) {
 			t.Errorf("the report lacks %q:\n%s", want, md)
 		}
@@ -109,7 +109,7 @@ call complete_investigation {"confidence":"high","root_cause_summary":"Nothing l
 	if s.Left() > 0 {
 		t.Errorf("%d steps were not played", s.Left())
 	}
-	if o := l.command("incidents", l.approver(0), "/ghost status"); !strings.Contains(o.private(), "gemini-3-flash: 4 calls") {
+	if o := l.command("incidents", l.approver(0), "/ghost status"); !strings.Contains(o.private(), "4 of 50 turns  ·  gemini-3-flash: 4 calls, ") || !strings.Contains(o.private(), " of 2000000 tokens, about $0.") {
 		t.Errorf("status: %s", o.private())
 	}
 	var opened struct{ Brain string }
