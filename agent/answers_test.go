@@ -130,3 +130,23 @@ func TestAnotherBrain(t *testing.T) {
 		}
 	}
 }
+
+// TestSpending reads what a list of cases shows off the session file, and nothing off
+// one that is damaged.
+func TestSpending(t *testing.T) {
+	b, err := SessionFile(Case{SessionID: "s", TurnCount: 3, MaxTurns: 50, Usage: Usage{Model: "m", Calls: 2, Prompt: 10}, Opened: Opened{MaxTokens: 100, MaxCost: 5}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := Spending{Usage: &Usage{Model: "m", Calls: 2, Prompt: 10}, Turns: 3, MaxTurns: 50, MaxTokens: 100, MaxCost: 5}
+	if diff := cmp.Diff(want, ReadSpending(b)); diff != "" {
+		t.Error(diff)
+	}
+	b, _ = SessionFile(Case{SessionID: "s", MaxTurns: 50, Opened: Opened{MaxTokens: 100}})
+	if diff := cmp.Diff(Spending{MaxTurns: 50}, ReadSpending(b)); diff != "" {
+		t.Errorf("no model was asked: %s", diff)
+	}
+	if got := ReadSpending([]byte("[")); got != (Spending{}) {
+		t.Errorf("%+v", got)
+	}
+}

@@ -53,3 +53,26 @@ func CheckSession(b []byte) (c Case, ok bool, err error) {
 	}
 	return c, have.Sum == want, nil
 }
+
+// Spending is what a case has used of what it may use.
+type Spending struct {
+	Usage     *Usage `json:"usage,omitempty"` // of a model; nil when none was asked
+	Turns     int    `json:"turns,omitempty"`
+	MaxTurns  int    `json:"max_turns,omitempty"`
+	MaxTokens int    `json:"max_tokens,omitempty"`
+	MaxCost   int64  `json:"max_cost_micro_usd,omitempty"`
+}
+
+// ReadSpending reads it off a session file, which is an index: of one that cannot be
+// read, nothing is said.
+func ReadSpending(session []byte) (s Spending) {
+	var c Case
+	if json.Unmarshal(session, &c) != nil {
+		return s
+	}
+	s.Turns, s.MaxTurns = c.TurnCount, c.MaxTurns
+	if c.Usage.Calls > 0 {
+		s.Usage, s.MaxTokens, s.MaxCost = &c.Usage, c.Opened.MaxTokens, c.Opened.MaxCost
+	}
+	return s
+}

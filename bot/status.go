@@ -20,13 +20,7 @@ type CaseStatus struct {
 	Closed    bool      `json:"closed"`
 	Pending   int       `json:"pending_approvals"`
 	Verdict   string    `json:"verdict,omitempty"`
-	// Usage is what asking a model has cost so far; nil when none was asked.
-	Usage *agent.Usage `json:"usage,omitempty"`
-	// What of it the case may use: turns always, the rest when a model is asked.
-	Turns     int   `json:"turns,omitempty"`
-	MaxTurns  int   `json:"max_turns,omitempty"`
-	MaxTokens int   `json:"max_tokens,omitempty"`
-	MaxCost   int64 `json:"max_cost_micro_usd,omitempty"`
+	agent.Spending
 }
 
 // Status lists the cases of a channel ("" for all), oldest first.
@@ -52,7 +46,9 @@ func (d *Desk) Status(ctx context.Context, channel string) ([]CaseStatus, error)
 // Describe reads the state of one case from the store.
 func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) {
 	s := CaseStatus{SessionID: c.SessionID, State: "investigating", Symptom: c.Opening.Symptom, Channel: c.Opening.Place.Channel, CreatedAt: c.CreatedAt, Closed: c.Closed, Verdict: c.Verdict}
-	s.spend(ctx, db)
+	if v, err := db.Get(ctx, store.Key{Scope: c.SessionID, Name: "ghost_session"}); err == nil {
+		s.Spending = agent.ReadSpending(v.Data)
+	}
 	if c.Closed {
 		s.State = "finished"
 		return s, nil
@@ -82,23 +78,4 @@ func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) 
 		s.State = "stopping"
 	}
 	return s, nil
-}
-
-// spend reads what a case has used of its budget off the session file, which is an
-// index: when it cannot be read, nothing is said.
-func (s *CaseStatus) spend(ctx context.Context, db store.DB) {
-	v, err := db.Get(ctx, store.Key{Scope: s.SessionID, Name: "ghost_session"})
-	var c struct {
-		Usage     agent.Usage  `json:"usage"`
-		TurnCount int          `json:"turn_count"`
-		MaxTurns  int          `json:"max_turns"`
-		Opened    agent.Opened `json:"opened"`
-	}
-	if err != nil || json.Unmarshal(v.Data, &c) != nil {
-		return
-	}
-	s.Turns, s.MaxTurns = c.TurnCount, c.MaxTurns
-	if c.Usage.Calls > 0 {
-		s.Usage, s.MaxTokens, s.MaxCost = &c.Usage, c.Opened.MaxTokens, c.Opened.MaxCost
-	}
 }
