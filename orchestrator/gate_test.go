@@ -33,8 +33,9 @@ func TestMain(m *testing.M) {
 }
 
 // az plays recorded answers over a folder that stands for the cloud: one file in
-// captures/ for each session, one in blobs/ for each blob, every call in calls, and
-// every object that was made in made.
+// captures/ for each session, one in blobs/ for each blob, and every call in calls.
+// Objects come and go by renaming, so that one that is killed has done it or has not;
+// what was deleted is in gone/.
 const az = `#!/bin/sh
 cd '%s' || exit 9
 echo "$*" >> calls
@@ -46,21 +47,21 @@ case "$1 $2 $3 $4" in
 "storage container exists "*) echo True ;;
 "network watcher packet-capture create")
   [ -e "captures/$name" ] && { echo "ERROR: (Conflict) A packet capture $name already exists." >&2; exit 1; }
-  echo "capture $name" >> made; value --storage-path "$@" > "captures/$name" ;;
+  value --storage-path "$@" > "tmp.$$"; mv "tmp.$$" "captures/$name" ;;
 "network watcher packet-capture show")
   [ -e "captures/$name" ] || { echo "ERROR: (ResourceNotFound) The Resource 'packetCaptures/$name' was not found." >&2; exit 3; }
   printf '{"state":"Succeeded","path":"%%s"}\n' "$(cat "captures/$name")" ;;
 "network watcher packet-capture show-status")
   [ -e "captures/$name" ] || { echo "ERROR: (ResourceNotFound) not found" >&2; exit 3; }
-  [ -e "blobs/$name.cap" ] || { echo "blob $name.cap" >> made; cp sample "blobs/$name.cap"; }
+  [ -e "blobs/$name.cap" ] || { cp sample "tmp.$$"; mv "tmp.$$" "blobs/$name.cap"; }
   echo '{"captureStartTime":"2026-03-17T03:37:35.4291019Z","id":"x","name":"x","packetCaptureError":[],"packetCaptureStatus":"Stopped","stopReason":"TimeExceeded"}' ;;
-"network watcher packet-capture delete") rm -f "captures/$name" ;;
+"network watcher packet-capture delete") [ ! -e "captures/$name" ] || mv "captures/$name" "gone/$name.$$" ;;
 "storage blob download "*)
   [ -e "blobs/$name" ] || { printf 'ERROR: The specified blob does not exist.\nRequestId:1\nErrorCode:BlobNotFound\n' >&2; exit 3; }
   cp "blobs/$name" "$(value --file "$@")" ;;
 "storage blob delete "*)
   [ -e "blobs/$name" ] || { printf 'ERROR: The specified blob does not exist.\nRequestId:1\nErrorCode:BlobNotFound\n' >&2; exit 3; }
-  rm "blobs/$name" ;;
+  mv "blobs/$name" "gone/$name.$$" ;;
 *) echo "ERROR: '$1 $2 $3 $4' is misspelled or not recognized by the system." >&2; exit 2 ;;
 esac
 `
@@ -95,7 +96,7 @@ type cloud struct {
 func newCloud(t testing.TB) *cloud {
 	t.Helper()
 	c := &cloud{t: t, dir: t.TempDir(), stored: map[string]safeexec.Decision{}, started: map[string]bool{}, answer: func(safeexec.Proposal) safeexec.Decision { return yes() }}
-	for _, d := range []string{"captures", "blobs", "bin"} {
+	for _, d := range []string{"captures", "blobs", "gone", "bin"} {
 		if err := os.Mkdir(filepath.Join(c.dir, d), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -298,10 +299,15 @@ func (c *cloud) tasks() []*Task {
 // balanced checks the ledger: nothing was made twice, and nothing is left.
 func (c *cloud) balanced(t *testing.T, where string) {
 	t.Helper()
-	made := c.lines("made")
-	slices.Sort(made)
-	if n := len(made); len(slices.Compact(made)) != n {
-		t.Errorf("%s: made twice: %v", where, made)
+	gone, _ := os.ReadDir(filepath.Join(c.dir, "gone"))
+	made := map[string]int{}
+	for _, f := range gone {
+		made[strings.TrimSuffix(f.Name(), filepath.Ext(f.Name()))]++
+	}
+	for name, n := range made {
+		if n > 1 {
+			t.Errorf("%s: made %d times: %s", where, n, name)
+		}
 	}
 	if left := c.left(); len(left) > 0 {
 		t.Errorf("%s: left in the cloud: %v", where, left)
