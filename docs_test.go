@@ -260,3 +260,30 @@ func all(t *testing.T, src, pattern string) string {
 	}
 	return strings.Join(slices.Sorted(maps.Keys(found)), " ")
 }
+
+// TestClaimsHaveTests: a test that a document names as proof, as "package: TestName",
+// exists in that package, and the threat model names one for each claim.
+func TestClaimsHaveTests(t *testing.T) {
+	named := 0
+	for _, name := range documents(t) {
+		for _, m := range regexp.MustCompile("`([a-z0-9/]+): ((?:Test|Fuzz|Benchmark)[A-Za-z0-9]+)`").FindAllStringSubmatch(text(t, name), -1) {
+			named++
+			found := false
+			files, err := filepath.Glob(filepath.Join(m[1], "*_test.go"))
+			for _, f := range files {
+				found = found || strings.Contains(text(t, f), "\nfunc "+m[2]+"(")
+			}
+			if err != nil || !found {
+				t.Errorf("%s: there is no %s in %s", name, m[2], m[1])
+			}
+		}
+	}
+	for line := range strings.Lines(between(t, "docs/threat-model.md", "## What holds", "## What does not hold")) {
+		if strings.HasPrefix(line, "| ") && !strings.HasPrefix(line, "| claim") && !strings.Contains(line, "`") {
+			t.Errorf("a claim without a test: %s", line)
+		}
+	}
+	if named == 0 {
+		t.Error("no document names a test")
+	}
+}
