@@ -111,6 +111,7 @@ func axes(x, y string, until float64) *plot.Plot {
 	p.X.Min, p.X.Max = 0, until
 	p.Y.Tick.Marker = thousands{}
 	p.Legend.TextStyle = style(labelSize, ink, text.XLeft, text.YBottom)
+	p.Legend.Padding = 3
 	p.Legend.Top, p.Legend.YOffs, p.Legend.XOffs = true, -4, -8
 	grid := plotter.NewGrid()
 	grid.Vertical.Color, grid.Horizontal.Color = nil, pale
@@ -371,7 +372,7 @@ func (c *Collector) timeSequence() Picture {
 	if c.side[1].bytes > h.bytes {
 		h, src = &c.side[1], other(c.req.Stream, c.src)
 	}
-	if len(h.data) < 2 {
+	if len(h.data) < 2 || h.bytes == 0 { // SYNs alone make no graph; the ladder shows them
 		return out
 	}
 	out.Title = fmt.Sprintf("Time-sequence graph of %s, data from %s", c.req.StreamName, src)

@@ -21,6 +21,7 @@ func (c *Collector) drawLadder() Picture {
 		return out
 	}
 	left, right := ends(list[0])
+	out.height = min(height, 140+rungStep*len(list))
 	out.Title = fmt.Sprintf("Exchange around frame %d: %s and %s", c.req.Frame, left, right)
 	out.Alt = c.req.Why
 	if out.Alt == "" {
@@ -34,7 +35,7 @@ func (c *Collector) drawLadder() Picture {
 			body.FillText(style(textSize, ink, text.XCenter, text.YTop), vg.Point{X: x[i], Y: top}, name)
 			body.StrokeLine2(draw.LineStyle{Color: faint, Width: 1}, x[i], top-16, x[i], body.Min.Y)
 		}
-		step := min((top-body.Min.Y-34)/vg.Length(len(list)), 34)
+		step := min((top-body.Min.Y-34)/vg.Length(len(list)), rungPoints)
 		for i := range list {
 			y := top - 34 - vg.Length(i)*step
 			list[i].draw(body, x, y, step, src(list[i]) == left)
@@ -44,6 +45,13 @@ func (c *Collector) drawLadder() Picture {
 	}
 	return out
 }
+
+// rungStep is the height of a rung in pixels, as long as there is room; rungPoints is the
+// same in points.
+const (
+	rungStep   = 47
+	rungPoints = vg.Length(rungStep) / dpi * vg.Inch
+)
 
 // when is the number and the time of a rung, and how long after the one before.
 func when(list []rung, i int) string {
@@ -123,8 +131,8 @@ func (r rung) tcpLabel() string {
 	if r.Len > 0 {
 		s += fmt.Sprintf(", %d bytes", r.Len)
 	}
-	if r.Flags&(trace.SYN|trace.RST) == 0 {
-		s += fmt.Sprintf(", window %d", r.Window)
+	if r.Flags&(trace.SYN|trace.RST) == 0 && r.Window == 0 { // any other number wants its scale to be understood
+		s += ", window closed"
 	}
 	return s
 }

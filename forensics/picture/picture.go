@@ -28,7 +28,8 @@ type Picture struct {
 	// Title says what is shown, Alt what it means.
 	Title, Alt string
 
-	draw func(draw.Canvas) error
+	draw   func(draw.Canvas) error
+	height int // in pixels; 0: the usual one
 }
 
 // Size of a picture in pixels, at 100 to the inch.
@@ -41,7 +42,11 @@ const (
 // PNG writes the picture. Title and conclusion are in it also as text.
 func (p *Picture) PNG(w io.Writer) error {
 	inch := func(px int) vg.Length { return vg.Length(px) / dpi * vg.Inch }
-	c := vgimg.NewWith(vgimg.UseWH(inch(width), inch(height)), vgimg.UseDPI(dpi))
+	tall := height
+	if p.height > 0 {
+		tall = p.height
+	}
+	c := vgimg.NewWith(vgimg.UseWH(inch(width), inch(tall)), vgimg.UseDPI(dpi))
 	if err := p.draw(draw.New(c)); err != nil {
 		return fmt.Errorf("drawing %s: %w", p.Name, err)
 	}

@@ -372,7 +372,7 @@ func (d *Document) limits() []string {
 		add("%s of the file were skipped as damaged.", count(d.Provenance.Skipped, "byte"))
 	}
 	if d.Provenance.Cut > 0 {
-		add("%s cut by the snap length of %d bytes: what stands behind it is unknown.", count(d.Provenance.Cut, "packet"), d.Provenance.SnapLen)
+		add("%s cut by the snap length of %d bytes: what stands behind it is unknown, so that DNS, TLS and HTTP are judged as far as their beginnings were captured.", count(d.Provenance.Cut, "packet"), d.Provenance.SnapLen)
 	}
 	for _, s := range d.Provenance.Incomplete {
 		add("%s.", stop(escape(s)))

@@ -65,7 +65,7 @@ func incomplete(f *facts.Facts) []string {
 }
 
 // partial says what cannot be judged because the capture has only a part of it: the
-// beginning of connections, one of their directions, the rest of packets.
+// beginning of connections, or one of their directions.
 func partial(f *facts.Facts) []string {
 	all, late, one := 0, 0, 0
 	f.TCP.Table.All(func(_ uint32, _ *flow.Key, s *tcp.Stream) bool {
@@ -88,9 +88,6 @@ func partial(f *facts.Facts) []string {
 	}
 	if one > 0 {
 		out = append(out, fmt.Sprintf("%d of %d TCP connections have one direction only: round trips, and losses of the other one, cannot be judged", one, all))
-	}
-	if f.CutFrames*2 > f.Packets && len(f.Capture.Interfaces) > 0 {
-		out = append(out, fmt.Sprintf("packets are cut at %d bytes: DNS, TLS and HTTP are judged as far as their beginnings were captured", f.Capture.Interfaces[0].SnapLen))
 	}
 	return out
 }
