@@ -27,6 +27,11 @@ var arrows = map[string][]string{
 	"ghostbot/internal/fault":   {},
 	"ghostbot/internal/beneath": {"ghostbot/internal/fault"},
 
+	"ghostbot/triage/proc":    {},
+	"ghostbot/triage/model":   {},
+	"ghostbot/triage/pidfd":   {},
+	"ghostbot/triage/session": {"ghostbot/internal/beneath"},
+
 	"ghostbot/safeexec":           {"ghostbot/safeexec/policy", "ghostbot/safeexec/redact", "ghostbot/safeexec/truncate", "ghostbot/safeexec/process", "ghostbot/safeexec/anonymize"},
 	"ghostbot/safeexec/anonymize": {},
 	"ghostbot/safeexec/process":   {},
@@ -99,7 +104,7 @@ var arrows = map[string][]string{
 // stateful packages may keep counters at package level.
 var (
 	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/sim/azure/lab"}
-	signallers = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
+	signallers = []string{"ghostbot/safeexec/process", "ghostbot/triage/pidfd", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
 	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/belt", "ghostbot/forensics/capture", "ghostbot/internal/sim/azure", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
 	stateful   = []string{"ghostbot/internal/fault"}
 )

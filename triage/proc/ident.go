@@ -1,0 +1,120 @@
+package proc
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+)
+
+// Identity is what makes a process the one that was meant. The number and the
+// start time alone do not: numbers are reused within one clock tick.
+type Identity struct {
+	PID     int    `json:"pid"`
+	StartID string `json:"start_id"` // boot id:field 22:pid
+	UID     int    `json:"uid"`
+	ExeDev  uint64 `json:"exe_dev,omitempty"` // 0: the link was not readable
+	ExeIno  uint64 `json:"exe_ino,omitempty"`
+	CmdHash string `json:"cmd_hash"` // SHA-256 of the raw command line
+	PIDNS   string `json:"pid_ns"`
+}
+
+// Host is what identifies the machine and namespace that identities belong to.
+type Host struct {
+	Name   string
+	BootID string
+	PIDNS  string
+}
+
+// Machine reads the boot id and the pid namespace we are in.
+func (f FS) Machine() (Host, error) {
+	name, err := os.Hostname()
+	if err != nil {
+		return Host{}, fmt.Errorf("host name: %w", err)
+	}
+	b, err := f.File("sys/kernel/random/boot_id", 64)
+	if err != nil {
+		return Host{}, fmt.Errorf("boot id: %w", err)
+	}
+	h := Host{Name: name, BootID: strings.TrimSpace(string(b))}
+	h.PIDNS, err = os.Readlink(f.Root + "/self/ns/pid")
+	if err != nil {
+		return Host{}, fmt.Errorf("pid namespace: %w", err)
+	}
+	return h, nil
+}
+
+// StartID is the identity in one word.
+func (h Host) StartID(start uint64, pid int) string {
+	return h.BootID + ":" + strconv.FormatUint(start, 10) + ":" + strconv.Itoa(pid)
+}
+
+// Identity reads who pid is now. Every part but the executable must be readable;
+// the start time is read before and after, so that all of it is of one process.
+func (f FS) Identity(h Host, pid int) (Identity, Stat, error) {
+	before, err := f.Stat(pid)
+	if err != nil {
+		return Identity{}, Stat{}, err
+	}
+	st, err := f.Status(pid)
+	if err != nil {
+		return Identity{}, Stat{}, err
+	}
+	cmd, err := f.Read(pid, "cmdline", MaxCmdline)
+	if err != nil {
+		return Identity{}, Stat{}, err
+	}
+	dev, ino, err := f.Node(pid, "exe")
+	if err != nil && !unreadable(err) {
+		return Identity{}, Stat{}, err
+	}
+	after, err := f.Stat(pid)
+	if err != nil {
+		return Identity{}, Stat{}, err
+	}
+	if before.Start != after.Start {
+		return Identity{}, Stat{}, fmt.Errorf("process %d changed while it was read: %w", pid, fs.ErrNotExist)
+	}
+	return Identity{PID: pid, StartID: h.StartID(after.Start, pid), UID: st.UID, ExeDev: dev, ExeIno: ino, CmdHash: Hash(cmd), PIDNS: h.PIDNS}, after, nil
+}
+
+// unreadable are the errors of an exe link that another user's process, a
+// zombie or a kernel thread gives.
+func unreadable(err error) bool {
+	return errors.Is(err, unix.EACCES) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOENT)
+}
+
+// MaxCmdline bounds what is read of a command line.
+const MaxCmdline = 2 << 20
+
+// Hash is the hash of a raw command line.
+func Hash(cmd []byte) string {
+	sum := sha256.Sum256(cmd)
+	return hex.EncodeToString(sum[:16])
+}
+
+// Differs names the first part in which now is not the process that was; "" when
+// it is the same one. An executable that was readable must be readable still.
+func (was Identity) Differs(now Identity) string {
+	switch {
+	case was.PID != now.PID || was.PID < 1:
+		return "pid"
+	case was.StartID == "" || was.StartID != now.StartID:
+		return "start_id"
+	case was.PIDNS == "" || was.PIDNS != now.PIDNS:
+		return "pid namespace"
+	case was.UID != now.UID || was.UID < 0:
+		return "uid"
+	case was.ExeIno != 0 && (was.ExeDev != now.ExeDev || was.ExeIno != now.ExeIno):
+		return "exe"
+	case was.CmdHash == "" || was.CmdHash != now.CmdHash:
+		return "cmdline"
+	}
+	return ""
+}
