@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"ghostbot/safeexec"
 
@@ -196,5 +197,26 @@ func TestKilledTwice(t *testing.T) {
 			}
 			onlyOnce(t, f)
 		}
+	}
+}
+
+// A clock that jumps by years, forth and back, changes nothing of what a case comes to:
+// what expires is measured by the store's clock.
+func TestClockThatJumps(t *testing.T) {
+	w := incident(t)
+	n := 0
+	c, f := w.investigate(func(o *Options) {
+		o.Now = func() time.Time {
+			n++
+			return testStart.AddDate([]int{0, 30, -40}[n%3], 0, 0)
+		}
+	})
+	want, _ := incident(t).investigate()
+	want.At = c.At
+	if diff := cmp.Diff(want, c); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if _, malformed := f.Skipped(); malformed != 0 {
+		t.Errorf("%d malformed entries", malformed)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/agent/checksum"
 	"ghostbot/audit"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
@@ -199,6 +200,9 @@ func TestTamperedFilesAreAskedAbout(t *testing.T) {
 				return b
 			})
 		}, "cut off"},
+		{"another version, with other types", func(of *office, sid string) {
+			of.tamper(sid, func(b []byte) []byte { return resealed(of.t, b, "turn_count", "seven") })
+		}, "damaged"},
 		{"gone", func(of *office, sid string) { of.remove(sid) }, "gone"},
 	}
 	for _, tt := range tests {
@@ -617,5 +621,39 @@ func TestIntegrityTextsNameTheChoice(t *testing.T) {
 		if got := ms[len(ms)-1].Text; !strings.Contains(got, want) {
 			t.Errorf("%s is shown as %q, want %q", choice, got, want)
 		}
+	}
+}
+
+// resealed is a session file with one member changed and a checksum that fits, as
+// another version of the program would have written it.
+func resealed(t *testing.T, b []byte, member string, value any) []byte {
+	t.Helper()
+	var m map[string]any
+	if err := json.Unmarshal(b, &m); err != nil {
+		t.Fatal(err)
+	}
+	m[member] = value
+	raw, err := json.Marshal(m)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if m[checksum.Key], err = checksum.Of(raw); err != nil {
+		t.Fatal(err)
+	}
+	if raw, err = json.Marshal(m); err != nil {
+		t.Fatal(err)
+	}
+	return raw
+}
+
+// A session file of a later version, whose members this one does not know, is only an
+// index: the case goes on from its journals and nobody is asked.
+func TestSessionFileOfALaterVersion(t *testing.T) {
+	of, sid, _, asked := resting(t)
+	of.tamper(sid, func(b []byte) []byte { return resealed(t, b, "format", map[string]any{"version": 9}) })
+	of.again()
+	<-asked
+	if of.shows("tampered") {
+		t.Errorf("shown: %q", of.board.texts())
 	}
 }

@@ -2,6 +2,7 @@ package gemini
 
 import (
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -144,6 +145,9 @@ func (b *Brain) explain(err error) *Error {
 	case errors.Is(err, context.DeadlineExceeded):
 		return b.fail(Unreachable, true, "%s did not answer in time", b.host()).away()
 	}
+	if when := new(x509.CertificateInvalidError); errors.As(err, when) && when.Reason == x509.Expired {
+		return b.fail(Unreachable, false, "the certificate of %s is not valid at this machine's time, %s: check its clock, and the proxy", b.host(), time.Now().UTC().Format(time.RFC3339))
+	}
 	var syntax *json.SyntaxError
 	if errors.Is(err, errShape) {
 		return b.fail(NotAPI, true, "%s answered with JSON that is not the API's", b.host())
@@ -272,8 +276,8 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 		}
 		return nil, &notAPI{resp.StatusCode, words.Clip(kind, 60)}
 	}
-	if s, err := strconv.Atoi(resp.Header.Get("Retry-After")); err == nil && s > 0 && resp.StatusCode >= 400 {
-		return nil, g.hint(resp, time.Duration(s)*time.Second)
+	if after := retryAfter(resp.Header); after > 0 && resp.StatusCode >= 400 {
+		return nil, g.hint(resp, after)
 	}
 	resp.Body = struct {
 		io.Reader
@@ -281,6 +285,27 @@ func (g *guard) RoundTrip(r *http.Request) (*http.Response, error) {
 	}{io.LimitReader(resp.Body, maxResponse), resp.Body}
 	return resp, nil
 }
+
+// retryAfter is the pause that a header asks for: seconds, or a moment by the clock of
+// the server, which is the one in Date and not ours (RFC 9110, 10.2.3).
+func retryAfter(h http.Header) time.Duration {
+	v := h.Get("Retry-After")
+	if s, err := strconv.Atoi(v); err == nil {
+		return time.Duration(max(0, min(s, maxHint))) * time.Second
+	}
+	at, err := http.ParseTime(v)
+	if err != nil {
+		return 0
+	}
+	now, err := http.ParseTime(h.Get("Date"))
+	if err != nil {
+		now = time.Now()
+	}
+	return max(0, min(at.Sub(now), maxHint*time.Second))
+}
+
+// maxHint bounds, in seconds, what a server may ask for.
+const maxHint = 7 * 24 * 3600
 
 // hint reads an error response here, because the library keeps no header.
 func (g *guard) hint(resp *http.Response, after time.Duration) error {

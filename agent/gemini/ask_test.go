@@ -2,8 +2,11 @@ package gemini
 
 import (
 	"context"
+	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"io"
+	"log"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -111,6 +114,48 @@ func TestRetry(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestRetryAfter reads both forms of the header; a moment is meant by the server's
+// clock, whatever ours says.
+func TestRetryAfter(t *testing.T) {
+	date := time.Date(2031, 5, 1, 10, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		after, date string
+		want        time.Duration
+	}{
+		{"20", "", 20 * time.Second}, {"0", "", 0}, {"-5", "", 0}, {"soon", "", 0}, {"", "", 0}, {"99999999999999999999", "", 0}, {"999999999", "", maxHint * time.Second},
+		{date.Add(30 * time.Second).Format(http.TimeFormat), date.Format(http.TimeFormat), 30 * time.Second},
+		{date.Add(-time.Hour).Format(http.TimeFormat), date.Format(http.TimeFormat), 0},
+		{time.Now().Add(time.Hour).UTC().Format(http.TimeFormat), "", time.Hour},
+	} {
+		got := retryAfter(http.Header{"Retry-After": {tc.after}, "Date": {tc.date}})
+		if d := (got - tc.want).Abs(); d > 5*time.Second {
+			t.Errorf("%q at %q: %s, want %s", tc.after, tc.date, got, tc.want)
+		}
+	}
+}
+
+// TestWrongClock: a certificate that is not valid at this machine's time is told as
+// what it is, once, and not asked again: time does not mend it.
+func TestWrongClock(t *testing.T) {
+	srv := httptest.NewTLSServer(http.NotFoundHandler())
+	t.Cleanup(srv.Close)
+	srv.Config.ErrorLog = log.New(io.Discard, "", 0)
+	roots := x509.NewCertPool()
+	roots.AddCert(srv.Certificate())
+	for _, now := range []time.Time{srv.Certificate().NotAfter.Add(time.Hour), srv.Certificate().NotBefore.Add(-time.Hour)} {
+		b, err := New(Options{Key: "sim-key", Model: "gemini-3-flash", URL: srv.URL, Transport: &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, ServerName: "example.com", Time: func() time.Time { return now }}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		start := time.Now()
+		_, err = b.Next(t.Context(), view("s"))
+		var e *Error
+		if !errors.As(err, &e) || e.Kind != Unreachable || !strings.Contains(e.What, "is not valid at this machine's time") || !strings.Contains(e.What, "check its clock") || time.Since(start) > 3*time.Second {
+			t.Errorf("%v after %s", err, time.Since(start))
+		}
 	}
 }
 

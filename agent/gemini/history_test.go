@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"math/rand/v2"
 	"net/http"
 	"reflect"
 	"slices"
@@ -407,5 +408,91 @@ func BenchmarkRequest(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// shuffled is a case of random turns: commands with results of every kind, denials
+// with reasons, changes of hypotheses, turns of other brains, problems, words of people,
+// and hypotheses in every state.
+func shuffled(r *rand.Rand, b *Brain) agent.View {
+	v := view("checkout gets 502")
+	v.Case.CreatedAt = time.Unix(1, 0)
+	states := []agent.State{agent.Active, agent.DeniedOnce, agent.DeniedTwice, agent.Confirmed, agent.Refuted, agent.Contradicted, agent.Unverifiable}
+	for i := range 1 + r.IntN(4) {
+		v.Case.Hypotheses = append(v.Case.Hypotheses, agent.Hypothesis{ID: fmt.Sprintf("H%d", i+1), Description: strings.Repeat("d ", r.IntN(300)), State: states[r.IntN(len(states))]})
+	}
+	n := 0
+	for turn := 1; turn <= 1+r.IntN(50); turn++ {
+		past := agent.PastTurn{Turn: turn, Text: strings.Repeat("words ", r.IntN(40))}
+		var parts []*genai.Part
+		for i := range r.IntN(5) {
+			n++
+			id := fmt.Sprintf("ghost_20260314_104512_%04d", n)
+			m := agent.RunShell{Command: fmt.Sprintf("probe-%d %s", n, strings.Repeat("x", r.IntN(500))), Reasoning: "r", Hypothesis: "H1"}
+			res := &safeexec.Result{AuditID: id, Status: "completed", Command: m.Command, Output: strings.Repeat("o\n", r.IntN(5000)), Stderr: strings.Repeat("e", r.IntN(300)), ExitCode: new(int)}
+			switch r.IntN(4) {
+			case 0:
+				res = &safeexec.Result{AuditID: id, Status: "denied", Action: "user_denied", Command: m.Command, DenialReason: fmt.Sprintf("reason-%d %s", n, strings.Repeat("y", r.IntN(300)))}
+				h := &v.Case.Hypotheses[r.IntN(len(v.Case.Hypotheses))]
+				h.DenialCount++
+				h.DenialEvents = append(h.DenialEvents, agent.DenialEvent{Turn: turn, Command: m.Command, Reason: res.DenialReason, AuditID: id})
+			case 1:
+				res = &safeexec.Result{AuditID: id, Status: "error", Error: "timeout", Command: m.Command}
+			}
+			past.Moves = append(past.Moves, m)
+			v.Observations = append(v.Observations, agent.Observation{Turn: turn, Index: i, Move: m, AuditID: id, Shell: res})
+			parts = append(parts, &genai.Part{FunctionCall: &genai.FunctionCall{Name: agent.ToolShell, Args: map[string]any{"command": m.Command, "reasoning": "r"}}})
+		}
+		switch {
+		case r.IntN(6) == 0:
+			past.Brain = "playbook/1"
+		case r.IntN(8) == 0 && len(past.Moves) == 0:
+			past.Problem = agent.ProblemEmpty
+		case len(parts) > 0:
+			past.Model, _ = json.Marshal(kept{Model: b.o.Model, Content: &genai.Content{Role: genai.RoleModel, Parts: parts}})
+		}
+		v.Turns = append(v.Turns, past)
+		if r.IntN(5) == 0 {
+			v.Instructions = append(v.Instructions, agent.Instruction{By: "U1", Text: fmt.Sprintf("hint-%d %s", turn, strings.Repeat("z ", r.IntN(5000))), Turn: turn, ID: "x"})
+		}
+		v.Case.TurnCount = turn
+	}
+	return v
+}
+
+// TestCompactionDropsNothing holds random cases against what is never dropped, with
+// however little room: every audit id, every denial with its reason, every hypothesis
+// with its state, and a word of whatever people wrote.
+func TestCompactionDropsNothing(t *testing.T) {
+	b, _ := scripted(t, "-- 1 "+hello)
+	seed := uint64(time.Now().UnixNano())
+	for i := range 60 {
+		r := rand.New(rand.NewPCG(seed, uint64(i)))
+		v := shuffled(r, b)
+		for _, room := range []int{1 << 30, 2000 + r.IntN(100_000), 1000} {
+			contents, _ := b.contents(v, room, false)
+			again, _ := b.contents(v, room, false)
+			text := flat(contents)
+			if text != flat(again) {
+				t.Fatalf("seed %d/%d, room %d: not the same twice", seed, i, room)
+			}
+			for _, o := range v.Observations {
+				reason, _, _ := strings.Cut(o.Shell.DenialReason, " ")
+				if !strings.Contains(text, o.AuditID) || !strings.Contains(text, reason) {
+					t.Fatalf("seed %d/%d, room %d: %s %s is lost", seed, i, room, o.AuditID, reason)
+				}
+			}
+			for _, h := range v.Case.Hypotheses {
+				if !strings.Contains(text, h.ID+" "+string(h.State)+": ") || h.DenialCount > 0 && !strings.Contains(text, fmt.Sprintf("[%d denials of 3]", h.DenialCount)) {
+					t.Fatalf("seed %d/%d, room %d: %s %s is lost", seed, i, room, h.ID, h.State)
+				}
+			}
+			for _, s := range v.Instructions {
+				if hint, _, _ := strings.Cut(s.Text, " "); !strings.Contains(text, hint+" ") {
+					t.Fatalf("seed %d/%d, room %d: %s is lost", seed, i, room, hint)
+				}
+			}
+			obeys(t, contents)
+		}
 	}
 }

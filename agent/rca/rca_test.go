@@ -471,3 +471,18 @@ func TestCaptureSummary(t *testing.T) {
 		t.Errorf("%+v, %v", c, err)
 	}
 }
+
+// TestClockThatWasSetBack: a report never says that a case took less than nothing, and
+// is built the same again.
+func TestClockThatWasSetBack(t *testing.T) {
+	j := checkout(t)
+	for i := range j.entries[len(j.entries)/2:] {
+		e := &j.entries[len(j.entries)/2+i]
+		e.Time = e.Time.Add(-400 * 24 * time.Hour)
+	}
+	r := j.build()
+	checkReport(t, j, r)
+	if !strings.Contains(r.Markdown, "9 commands, a time that is not known, because the clock was set back meanwhile") {
+		t.Errorf("%s", r.Markdown[:700])
+	}
+}

@@ -33,9 +33,17 @@ func (d *data) summary(b *strings.Builder, j judgement) {
 	}
 	b.WriteString(cite(d.ended) + "\n")
 	fmt.Fprintf(b, "- Course: %s; %d of %s, %s, %s%s\n", d.endedBy(), d.k.TurnCount, count(d.k.MaxTurns, "turn"), count(len(d.cmds), "command"),
-		d.last.Sub(d.first).Round(time.Second), cite(d.ended))
+		d.took(), cite(d.ended))
 	d.model(b)
 	b.WriteByte('\n')
+}
+
+// took is how long the case took by the clock of the machine that wrote its entries.
+func (d *data) took() string {
+	if took := d.last.Sub(d.first); took >= 0 {
+		return took.Round(time.Second).String()
+	}
+	return "a time that is not known, because the clock was set back meanwhile"
 }
 
 func (d *data) endedBy() string {
