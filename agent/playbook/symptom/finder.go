@@ -73,6 +73,7 @@ func (f *finder) group(m []int, i int) string {
 func (f *finder) run(aboutNames bool) {
 	f.urls()
 	f.each(notTheTarget, func(m []int) { f.mask(m[0], m[1]) })
+	f.each(frames, func(m []int) { f.mask(m[0], m[1]) })
 	if strings.Contains(f.text, "upstream: \"") {
 		f.each(nginxSide, func(m []int) { f.mask(m[0], m[1]) })
 	}
@@ -80,6 +81,11 @@ func (f *finder) run(aboutNames bool) {
 	f.pairs()
 	f.addresses()
 	f.names(aboutNames)
+	if accessLog.MatchString(f.text) {
+		for i := range f.found {
+			f.found[i].weak = f.found[i].weak || f.found[i].e.Port == 0 && f.found[i].e.Scheme == ""
+		}
+	}
 	f.barePorts()
 	sort.SliceStable(f.found, func(i, j int) bool { return f.found[i].at < f.found[j].at })
 	f.spans = slices.Clone(f.found)
@@ -95,6 +101,12 @@ var (
 	// host, the near end of Go's "read tcp A->B"), mail addresses, mentions, and
 	// times of day, which look like ports.
 	notTheTarget = pattern.New(`(?i)\bclient: \[?[0-9a-f]*[.:][0-9a-f.:]+\]?|\bhandshake error from \S+|\bCN ?= ?[^\s,/]+|[^\s"]+->|\b[a-z0-9_.+-]+@[a-z0-9-]+\.[a-z0-9.-]*[a-z]\b|\b\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d(:\d\d)?([.,]\d+)?(Z|[+-]\d\d:?\d\d)?|(?:^|[\s("'~])([01]?\d|2[0-3]):[0-5]\d(:\d\d([.,]\d+)?)?( ?[ap]m| utc| cet)?\b|<[@#!][^>]{0,80}>`)
+	// frames are places in source code, as traces and log lines name them, and the
+	// client at the start of a line of an access log.
+	frames = pattern.New(`\bat [A-Za-z_$<][\w.$<>/@-]*(?: \[as \w+\])? ?\([^()\n]*(?:\.[a-z]{1,6}:\d+|:\d+:\d+|Native Method|Unknown Source|<anonymous>|<generated>)\)|\bat [\w.$<>]+\([^()\n]*\) in [^\s:]+:line \d+|\bat [A-Z]\w*(?:\.[A-Z]\w*)+\.\w+\(|\b[\w./-]+:\d+:\d+\b|\b[\w.]+/[\w./-]+\.[a-z]{1,4}:\d+\b|[0-9a-fA-F:.]+ \S+ \S+ \[\d\d/[A-Z][a-z]{2}/\d{4}:[^\]\n]*\]`)
+	// accessLog is a line about one request: addresses without a port in it are
+	// those of clients, and names without one are what clients asked for.
+	accessLog = pattern.New(`"(?:GET|POST|PUT|HEAD|DELETE|PATCH|OPTIONS) [^\s"]+ HTTP/[\d.]+"`)
 	// nginxSide is the proxy's own side in nginx' error log.
 	nginxSide    = pattern.New(`\bserver: [A-Za-z0-9_.-]+,|\bhost: "[^"]*"`)
 	urlText      = pattern.New(`(?i)\b[a-z][a-z0-9+]{1,11}://[^\s"'<>` + "`" + `(){}|\\^\x00]+`)
@@ -127,9 +139,12 @@ func (f *finder) urls() {
 			e.Path, e.Left = "", leftSigns
 			f.mask(m[1], m[1]+len(unusable.FindString(f.text[m[1]:])))
 		}
-		f.add(m[0], m[0]+len(s), e, ok)
+		f.add(m[0], m[0]+len(s), e, ok).weak = e.IsName() && manual.MatchString(tail(f.text[:m[0]], 24))
 	})
 }
+
+// manual stands before a link to read, which programs print beside an error.
+var manual = pattern.New(`(?i)\b(?:see|see also|docs?|documentation|more info(?:rmation)?|visit|refer to|details|help|runbook|read)(?: at| on| here| in)?[: (<]*$`)
 
 // unusable is the rest of a path that the pattern of URLs ends before.
 var unusable = pattern.New(`^[({\\^$]\S*`)
@@ -249,12 +264,15 @@ func (f *finder) addresses() {
 		}
 		e, ok := ParseEndpoint(strings.Replace(f.text[m[0]:m[1]], "#", ":", 1))
 		x := f.withPath(m[0], m[1], e, ok)
-		x.weak = e.Port == 0 && asking.MatchString(tail(f.text[:m[0]], 30))
+		x.weak = e.Port == 0 && asking.MatchString(tail(f.text[:m[0]], 30)) || askingKey.MatchString(tail(f.text[:m[0]], 30))
 	})
 }
 
 // asking stands before the address of the one who asks.
 var asking = pattern.New(`(?i)\b(from|clients?( (at|on|in|with))?|source|src|between|laptop|notebook|workstation|phone|pc)[ =:(]+$`)
+
+// askingKey is a key of a structured log under which the one who asks stands.
+var askingKey = pattern.New(`(?i)\b(?:remote|client|source|src|user|forwarded|x-forwarded-for|x-real)[_-]?(?:ip|addr|address|host)?["']?\s*[:=]\s*["']?$`)
 
 // withPath adds an endpoint with the path that follows it, as of a URL whose
 // scheme was left out.
@@ -325,7 +343,12 @@ func (f *finder) names(aboutNames bool) {
 // barePorts reads ports without a host: they belong to a DNS server or the first
 // endpoint without a port, and to this machine when there is no endpoint at all.
 func (f *finder) barePorts() {
-	f.each(barePort, func(m []int) { f.port(m[2], m[3]) })
+	f.each(barePort, func(m []int) {
+		if q := m[0]; q > 0 && f.text[q] == '"' && isWord(f.text[q-1]) && !strings.HasSuffix(strings.ToLower(f.text[:q]), "port") {
+			return // a number under some other key
+		}
+		f.port(m[2], m[3])
+	})
 	if len(f.found) == 0 {
 		f.each(bareNumber, func(m []int) {
 			if n := atoi(f.group(m, 1)); len(f.found) < 2 && (n < 1900 || n > 2099) && !afterNumber.MatchString(f.text[m[3]:]) {
@@ -343,7 +366,7 @@ func (f *finder) port(from, to int) {
 	}
 	for _, resolver := range []bool{true, false} {
 		for i := range f.found {
-			if x := &f.found[i]; x.resolver == resolver && x.e.Port == 0 && (resolver || !x.name) {
+			if x := &f.found[i]; x.resolver == resolver && x.e.Port == 0 && !x.weak && (resolver || !x.name) {
 				x.e.Port = n
 				f.mask(from, to)
 				return

@@ -59,7 +59,7 @@ func plainText(text string) string {
 	} {
 		text = r.re.ReplaceAllString(text, r.by)
 	}
-	text = strings.NewReplacer("[.]", ".", "(.)", ".", "[:]", ":").Replace(text)
+	text = strings.NewReplacer("/<unresolved>:", ":", "[.]", ".", "(.)", ".", "[:]", ":").Replace(text)
 	return quiet(each(text))
 }
 
