@@ -1,10 +1,14 @@
 package playbook_test
 
 import (
+	"fmt"
+	"io"
+	"net"
 	"strings"
 	"testing"
 
 	"ghostbot/agent"
+	"ghostbot/safeexec"
 )
 
 // TestAllFaultsOfACertificate: one fault is the cause, and every other one that was
@@ -107,4 +111,54 @@ func TestUnusablePath(t *testing.T) {
 			t.Errorf("%q: %s", text, in)
 		}
 	}
+}
+
+// TestTurnedAway: servers of other protocols than the web's that say in their own
+// words why they turn everybody away, and some that only do not know the question.
+func TestTurnedAway(t *testing.T) {
+	tools(t, "curl", "ss", "nc")
+	for says, want := range map[string]string{
+		"-ERR max number of clients reached\r\n":                         `"-ERR max number of clients reached"`,
+		"\x17\x00\x00\x00\xff\x10\x04Too many connections":               `"Too many connections"`,
+		"421 4.3.2 Service shutting down\r\n":                            `"421 4.3.2 Service shutting down"`,
+		"-LOADING Redis is loading the dataset in memory\r\n":            `"-LOADING Redis is loading the dataset in memory"`,
+		"-ERR wrong number of arguments for 'get' command\r\n":           "",
+		"220 mail.example.com ESMTP\r\n502 5.5.2 command not recognized": "",
+	} {
+		addr := raw(t, listen(t, "127.0.0.1"), func(c *net.TCPConn) { _, _ = io.WriteString(c, says) })
+		in := investigate(t, "tcp://"+addr+" fails, clients get an error")
+		end := in.finish()
+		if (want != "") != (end.Verdict == "root_cause") || want != "" && !strings.Contains(end.Summary, addr+" accepts connections and turns them away in its own words: "+want) {
+			t.Errorf("%q: %s", says, in)
+		}
+	}
+}
+
+// TestOwnName: a name of this machine that it does not know itself.
+func TestOwnName(t *testing.T) {
+	in := script(t, "http://ip6-localhost:20000/ is down", func(c string) (string, string, int) {
+		switch {
+		case strings.HasPrefix(c, "curl"):
+			return "", "curl: (6) Could not resolve host: ip6-localhost", 6
+		case strings.HasPrefix(c, "getent"):
+			return "", "", 2
+		}
+		return fmt.Sprintf(listening, "20000"), "", 0
+	})
+	want{"root_cause", []string{"This machine has no address for ip6-localhost"}, "", ""}.check(t, in)
+}
+
+// TestHandshakeAfterTheCertificate: a certificate that came is read though the
+// handshake fails after it, and the failure is the cause.
+func TestHandshakeAfterTheCertificate(t *testing.T) {
+	in := replay(t, "https://127.0.0.1:19444/ fails", []string{"ss -ltn", "netstat/listen"}, []string{"curl -k", "=curl: (35) x"}, []string{"curl", "curl/self_signed"}, []string{"openssl", "openssl/expired"})
+	inner := in.run
+	in.run = func(m agent.RunShell) safeexec.Result {
+		r := inner(m)
+		if code := 35; strings.HasPrefix(m.Command, "curl -k") {
+			r.Stderr, r.Output, r.ExitCode = "curl: (35) OpenSSL/3.0: error:0A00042E:SSL routines::tlsv1 alert protocol version", "", &code
+		}
+		return r
+	}
+	want{"root_cause", []string{"127.0.0.1:19444 refuses the TLS handshake"}, "", ""}.check(t, in)
 }

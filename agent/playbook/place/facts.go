@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"ghostbot/agent/playbook/behind"
+	"ghostbot/agent/playbook/pattern"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
@@ -234,6 +235,9 @@ func (p *Place) readAnyway(o read.Output, m Moment) string {
 		p.web = w
 		p.readAnswer(w, m)
 		p.phases(w, m)
+	} else if w.Fail == read.Alert { // curl took the certificate, the handshake fails all the same
+		p.detail = Plain(w.Detail, 120)
+		p.note(m, "alert")
 	} else if w.Fail == read.Reset || w.Fail == read.Empty || w.Fail == read.NoAnswer {
 		p.note(m, failWords[w.Fail]...)
 	}
@@ -459,18 +463,26 @@ func (p *Place) readPoke(o read.Output, m Moment) string {
 	case w.Fail == read.Usage:
 		p.note(m, "unsuitable")
 		return ""
+	case saysNo.MatchString(head(w.Body, 2000)):
+		p.note(m, "says-no")
+		p.banner = Plain(w.Body, 80)
+		return "The program behind " + p.End.String() + " turns connections away: " + p.banner + "."
 	case w.Fail == read.Reset:
 		p.note(m, "poke-reset")
 		return p.End.String() + " resets the connection when something is sent."
 	case w.Fail == read.NoAnswer:
 		p.note(m, "poke-silent")
 		return p.End.String() + " reacts to nothing that is sent within 6 s."
-	case w.Answered(), w.Fail == read.NotHTTP, w.Fail == read.Empty, w.Fail == read.Cut, w.Fail == read.Stalled:
+	case w.Answered(), w.Body != "", w.Fail == read.NotHTTP, w.Fail == read.Empty, w.Fail == read.Cut, w.Fail == read.Stalled:
 		p.note(m, "speaks")
 		return "The program behind " + p.End.String() + " reacts to what is sent."
 	}
 	return ""
 }
+
+// saysNo are the words with which servers of protocols other than the web's turn
+// away everybody who connects, before or whatever they are asked.
+var saysNo = pattern.New(`(?i)max(?:imum)? number of (?:clients|connections)|too many (?:clients|connections|users|sessions)|^(?:421|554)[ -]|service (?:not available|unavailable|shutting down|temporarily|closing)|is blocked because|is not allowed to connect|(?:database system|server|system) is (?:shutting|starting|loading|in recovery|not accepting)|^-(?:LOADING|MISCONF|MASTERDOWN|CLUSTERDOWN|DENIED)|remaining connection slots|connection limit`)
 
 func (p *Place) readDNSSocket(o read.Output, m Moment) string {
 	t := read.Sockets(o)
@@ -782,7 +794,7 @@ func (p *Place) readNeighbour(o read.Output, m Moment) string {
 
 func (p *Place) readCertificate(o read.Output, m Moment) string {
 	h := read.SClient(o)
-	if !h.Done {
+	if !h.Done && !h.Seen() {
 		return p.noHandshake(h, m)
 	}
 	if p.End.Scheme == "http" && p.End.Guessed {

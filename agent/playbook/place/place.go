@@ -57,6 +57,7 @@ type Place struct {
 	echo     read.Echo
 	trace    read.Trace
 	detail   string // a tool's own words
+	banner   string // with which a server turns connections away
 	counts   map[string]uint64
 	fetches  int
 	failures int

@@ -75,7 +75,10 @@ var words = map[string]func(p *Place) string{
 	"notbefore": func(p *Place) string { return day(p.hand.NotBefore) },
 	"names":     (*Place).certNames,
 	"besides":   (*Place).besides,
-	"weak":      (*Place).weakness,
+	"banner": func(p *Place) string {
+		return around(`: "`, p.banner, `"`)
+	},
+	"weak": (*Place).weakness,
 	"ede": func(p *Place) string {
 		if p.answer.EDE == "" {
 			return ""

@@ -151,6 +151,10 @@ func weak(c *x509.Certificate, self bool) string {
 	return ""
 }
 
+// Seen reports whether the certificate itself came, though the handshake may have
+// failed after it.
+func (h Handshake) Seen() bool { return h.leaf != nil }
+
 // Matches reports whether the certificate is for host; known is false when the
 // certificate itself could not be read.
 func (h Handshake) Matches(host string) (ok, known bool) {

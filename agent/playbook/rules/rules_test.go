@@ -12,7 +12,7 @@ import (
 	"ghostbot/agent/playbook/symptom"
 )
 
-// vocabulary is every string literal of package place: the facts it can learn,
+// vocabulary is every string literal of packages place and behind: the facts it can learn,
 // the static words, the readers and the {parts} of sentences.
 func vocabulary(t *testing.T) map[string]bool {
 	t.Helper()
@@ -21,6 +21,8 @@ func vocabulary(t *testing.T) map[string]bool {
 	if err != nil || len(files) == 0 {
 		t.Fatal("package place is not where it was")
 	}
+	more, _ := filepath.Glob("../behind/*.go")
+	files = append(files, more...)
 	literal := regexp.MustCompile(`"([a-z0-9-]+)"`)
 	for _, f := range files {
 		raw, err := os.ReadFile(f)
