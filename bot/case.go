@@ -32,13 +32,13 @@ type holder struct {
 	log   Log
 	lost  context.CancelCauseFunc // ends everything: the lease is gone
 	stop  context.CancelCauseFunc // ends the investigation: a person stopped it
-	deaf  atomic.Bool             // nothing more is taken from the inbox
+	end   sync.Mutex              // of deaf: held while an entry beside the investigation is written
+	deaf  bool                    // the last entries are written: nothing more is
 	blind bool                    // people could not be shown the end
 
-	found   uint64   // entries that were there before this holder wrote one
-	unnamed bool     // nobody has looked for open cases about the same yet
-	recall  bool     // nobody has looked for closed cases that look like this one yet
-	similar []string // those that do not know of this one yet
+	found  uint64 // entries that were there before this holder wrote one
+	sweeps bool   // every sweep is like every other
+	recall bool   // nobody has looked for closed cases that look like this one yet
 }
 
 func (h *holder) fence() uint64 { return h.lease.Load().Fence }
@@ -114,12 +114,10 @@ func (h *holder) carry(ctx context.Context) error {
 	defer stop(nil)
 	h.lost, h.stop = lost, stop
 	wg.Go(func() { v.Run(live) }) // first: people see the case while the others are looked through
-	if h.unnamed {
-		if err := h.nameSimilar(live); err != nil {
-			return err
-		}
-	}
 	wg.Go(func() { h.keep(live) })
+	if !h.sweeps {
+		wg.Go(func() { h.neighbours(live) })
+	}
 	if err := h.remember(live); err != nil {
 		return err
 	}
@@ -137,8 +135,8 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	}
 	h.found = uint64(len(entries))
 	opened, last := false, ""
-	sweeps := h.info.Opening.Kind == agent.KindSweep // every sweep is like every other
-	h.recall = !sweeps
+	h.sweeps = h.info.Opening.Kind == agent.KindSweep
+	h.recall = !h.sweeps
 	for _, e := range entries {
 		opened = opened || e.Kind == "opened"
 		h.recall = h.recall && e.Kind != agent.KindRecalled && e.Kind != agent.KindTurn
@@ -147,18 +145,15 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 			last = t.Owner
 		}
 	}
-	h.similar = namedSimilar(entries)
 	j := h.log.Journal("case")
 	if opened && last == h.d.o.Owner {
 		return true, nil // the same process tries again after an error: nothing was taken over
 	}
 	if opened {
 		_, _, err = j.Append(ctx, show.KindOfTakeover, show.Takeover{Owner: h.d.o.Owner, Why: "Another process continues this case."})
-		h.unnamed = len(entries) == 1 && !sweeps // the first process came no further than its first entry
 		return true, err
 	}
 	_, _, err = j.Append(ctx, "opened", h.opened())
-	h.unnamed = !sweeps
 	return false, err
 }
 
@@ -247,7 +242,9 @@ func (h *holder) investigate(ctx, live context.Context, v viewer, resume bool) e
 			return err
 		}
 	}
-	h.deaf.Store(true) // the last entries are written: what comes now stays in the inbox
+	h.end.Lock()
+	h.deaf = true // what comes now stays in the inbox
+	h.end.Unlock()
 	return h.close(live, v)
 }
 
@@ -430,7 +427,6 @@ func (h *holder) keep(ctx context.Context) {
 	for ctx.Err() == nil {
 		h.lookForStop(ctx)
 		h.hear(ctx)
-		h.point(ctx)
 		t := time.NewTimer(time.Until(next))
 		select {
 		case <-ctx.Done():
@@ -463,11 +459,20 @@ func (h *holder) keep(ctx context.Context) {
 // they see that it was heard; the brain reads it at its next turn. What fails here
 // is read again then.
 func (h *holder) hear(ctx context.Context) {
-	if h.deaf.Load() {
-		return
-	}
-	if _, err := h.people().Drain(ctx); err != nil && ctx.Err() == nil {
-		h.d.o.Log.Warn("inbox is not read", "session_id", h.sid, "err", err)
+	h.aside(func() {
+		if _, err := h.people().Drain(ctx); err != nil && ctx.Err() == nil {
+			h.d.o.Log.Warn("inbox is not read", "session_id", h.sid, "err", err)
+		}
+	})
+}
+
+// aside does what writes entries beside the investigation, unless the last ones are
+// written: the end that people were shown is the end.
+func (h *holder) aside(write func()) {
+	h.end.Lock()
+	defer h.end.Unlock()
+	if !h.deaf {
+		write()
 	}
 }
 

@@ -20,18 +20,19 @@ import (
 // board is a front that keeps what it was told to show. It stands in for a
 // transport; bot/slack is tested against a workspace on the wire.
 type board struct {
-	mu      sync.Mutex
-	n       int
-	shown   map[string]show.Message // by address
-	order   []string
-	people  map[string]Person
-	groups  map[string][]string
-	down    error // every call fails with it
-	fail    func(show.Message) error
-	edits   int
-	posts   int
-	looked  int
-	lookErr error
+	mu       sync.Mutex
+	n        int
+	shown    map[string]show.Message // by address
+	order    []string
+	people   map[string]Person
+	groups   map[string][]string
+	down     error // every call fails with it
+	fail     func(show.Message) error
+	edits    int
+	posts    int
+	looked   int
+	lookErr  error
+	linkWait chan struct{} // links are told when it is closed
 }
 
 func newBoard() *board {
@@ -72,7 +73,14 @@ func (b *board) Update(_ context.Context, _ Place, addr string, m show.Message) 
 	return nil
 }
 
-func (b *board) Link(_ context.Context, p Place) (string, error) {
+func (b *board) Link(ctx context.Context, p Place) (string, error) {
+	if b.linkWait != nil {
+		select {
+		case <-b.linkWait:
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+	}
 	return "https://chat.example.com/" + p.Channel + "/" + p.Thread, nil
 }
 

@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -10,6 +11,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"ghostbot/agent"
 	"ghostbot/audit"
@@ -122,11 +125,81 @@ func TestSimilarCasesNameEachOther(t *testing.T) {
 	for _, want := range []string{"opened another case", "Another open case"} {
 		of.board.set(func() {
 			for _, m := range of.board.shown {
-				if m.Log != nil && strings.Contains(m.Log.Body, want) && (m.Log.Link == "" || (m.Log.By == "U1") != (want == "opened another case")) {
+				if m.Log != nil && strings.Contains(m.Log.Body, want) && (len(m.Log.Links) != 1 || m.Log.Links[0].Link == "" || (m.Log.By == "U1") != (want == "opened another case")) {
 					t.Errorf("line %+v", m.Log)
 				}
 			}
 		})
+	}
+}
+
+// However many cases look at the same, each writes one line, names the nearest and is
+// named in the nearest; nothing of that is waited for, and a case that ends leaves no
+// place for more lines in the others.
+func TestManySimilarCases(t *testing.T) {
+	of := newOffice(t, nil, func(o *Options) { o.Alike = strings.EqualFold; o.Lease = 10 * time.Second })
+	slow := make(chan struct{})
+	of.board.linkWait = slow
+	of.run()
+	var sids []string
+	for i := range 12 {
+		sids = append(sids, of.open(fmt.Sprint("d", i)))
+		of.until("the case is investigated although links are slow", func() bool {
+			of.board.mu.Lock()
+			defer of.board.mu.Unlock()
+			for _, m := range of.board.shown {
+				if m.SessionID == sids[i] && m.Kind == show.KindProgress {
+					return true
+				}
+			}
+			return false
+		})
+	}
+	close(slow)
+	lines := func(sid string, named bool) (n int) {
+		es, err := audit.Read(filepath.Join(of.dir, "audit"), sid)
+		if err != nil {
+			return 0
+		}
+		for _, e := range es {
+			var note show.Notice
+			if e.Kind == show.KindOfNotice && json.Unmarshal(e.Body, &note) == nil && (note.By == "") == named {
+				n++
+			}
+		}
+		return n
+	}
+	of.until("every case but the first names others", func() bool {
+		for _, sid := range sids[1:] {
+			if lines(sid, true) != 1 {
+				return false
+			}
+		}
+		return true
+	})
+	of.until("every case is done with its neighbours", func() bool {
+		for _, sid := range sids {
+			if ok, err := of.desk.seen(context.Background(), sid, "neighbours"); err != nil || !ok {
+				return false
+			}
+		}
+		return true
+	})
+	for i, sid := range sids {
+		if got := lines(sid, false); got > similarMax {
+			t.Errorf("case %d is told of %d others, want %d at most", i, got, similarMax)
+		}
+	}
+	es, err := audit.Read(filepath.Join(of.dir, "audit"), sids[11])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, e := range es {
+		got = append(got, namedSimilar([]agent.Entry{{Kind: e.Kind, Body: e.Body}})...)
+	}
+	if diff := cmp.Diff([]string{sids[10], sids[9], sids[8]}, got); diff != "" {
+		t.Errorf("the last case names (-want +got):\n%s", diff)
 	}
 }
 

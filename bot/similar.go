@@ -1,19 +1,25 @@
 package bot
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
 
-// similarMax bounds how many open cases a new one names.
+// similarMax bounds how many open cases a new one names, and how many new ones an
+// open case is told of. In a busy channel every case may look at the same: each writes
+// one line and is written of in the few nearest threads, and so the lines grow no
+// faster than the cases.
 const similarMax = 3
 
 // linkWait bounds how long a line about another case waits for a link to it.
@@ -25,11 +31,11 @@ type Linker interface {
 	Link(ctx context.Context, p Place) (string, error)
 }
 
-// similar returns the open cases of the same channel that are older than mine and look
-// at the same, oldest first. People open a second case on one incident without
+// similar returns the nearest open cases of the same channel that are older than mine and
+// look at the same, the newest first. People open a second case on one incident without
 // knowing of the first; both go on, and each says where the other is. It is asked
 // after mine was stored, so that of two that are opened at once one sees the other.
-func (d *Desk) similar(ctx context.Context, mine CaseInfo) ([]string, error) {
+func (d *Desk) similar(ctx context.Context, mine CaseInfo) (out []string, err error) {
 	o := mine.Opening
 	if d.o.Alike == nil {
 		return nil, nil
@@ -38,18 +44,28 @@ func (d *Desk) similar(ctx context.Context, mine CaseInfo) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out []string
+	slices.SortFunc(vs, func(a, b store.Value) int { return opened(b.Key.Name, a.Key.Name) })
 	for _, v := range vs {
 		c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/"))
 		if err != nil || c.Closed || c.SessionID == o.From || !c.before(mine) {
-			continue // a case that cannot be read keeps no other from its start
+			continue // a case that cannot be read hides no other
 		}
 		at := c.Opening.Place
 		if at.Transport == o.Place.Transport && at.Channel == o.Place.Channel && d.o.Alike(c.Opening.Symptom, o.Symptom) {
 			out = append(out, c.SessionID)
 		}
+		if len(out) == similarMax {
+			break
+		}
 	}
-	return out[:min(len(out), similarMax)], nil
+	return out, nil
+}
+
+// opened compares names that end in ids of cases by when the cases were opened: those of one
+// second are told apart by a number behind the time.
+func opened(a, b string) int {
+	const stamp = len("active/ghost_20060102_150405")
+	return cmp.Or(cmp.Compare(a[:min(stamp, len(a))], b[:min(stamp, len(b))]), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 
 // before puts cases in the order in which they were opened.
@@ -60,57 +76,96 @@ func (c CaseInfo) before(other CaseInfo) bool {
 	return c.CreatedAt.Before(other.CreatedAt)
 }
 
-// nameSimilar writes into a new case which open ones look at the same.
-func (h *holder) nameSimilar(ctx context.Context) error {
-	sids, err := h.d.similar(ctx, h.info)
-	if err != nil {
-		return err
+// neighbours tells people of open cases that look at the same: in this thread, and then
+// in theirs. Nothing waits for it, and what fails is left alone: it is a courtesy.
+// After a crash it is done again, and counts once.
+func (h *holder) neighbours(ctx context.Context) {
+	done := store.Key{Scope: h.sid, Name: "seen/" + store.KeyPart("neighbours")}
+	if _, err := h.d.o.DB.Get(ctx, done); err == nil {
+		return
+	}
+	sids, err := h.nameSimilar(ctx)
+	if err == nil && len(sids) > 0 {
+		err = proposal.Wait(ctx, h.d.o.DB, h.sid, proposal.PollEvery, func() (bool, time.Time, error) {
+			m, err := thread.Load(ctx, h.d.o.DB, h.sid)
+			return m.Place.Thread != "", time.Time{}, err // before that the line leads nowhere
+		})
 	}
 	for _, sid := range sids {
-		n := show.Notice{Case: sid, Link: h.d.link(ctx, sid),
-			Text: "Another open case of this channel looks at the same: " + sid + ". Both go on; say stop in the one that is not needed."}
-		if _, _, err := h.log.Journal("case").Append(ctx, show.KindOfNotice, n); err != nil {
-			return err
+		if err == nil {
+			err = h.point(ctx, sid)
 		}
 	}
-	h.similar = sids
-	return nil
+	if err == nil {
+		_, _, err = h.d.o.DB.Once(ctx, done, []byte(`{"neighbours":true}`))
+	}
+	if err != nil && ctx.Err() == nil {
+		h.d.o.Log.Warn("similar cases are not named to each other", "session_id", h.sid, "err", err)
+	}
+}
+
+// nameSimilar writes into a new case which open ones look at the same, unless that
+// is written already.
+func (h *holder) nameSimilar(ctx context.Context) (sids []string, err error) {
+	entries, err := h.log.Since(0)
+	if err != nil {
+		return nil, err
+	}
+	if sids := namedSimilar(entries); len(sids) > 0 {
+		return sids, nil
+	}
+	if sids, err = h.d.similar(ctx, h.info); err != nil || len(sids) == 0 {
+		return nil, err
+	}
+	n := show.Notice{Text: "Another open case of this channel looks at the same: " + sids[0] + ". Both go on; say stop in the one that is not needed."}
+	if len(sids) > 1 {
+		n.Text = "Other open cases of this channel look at the same: " + strings.Join(sids, ", ") + ". All go on; say stop in those that are not needed."
+	}
+	for _, sid := range sids {
+		n.Cases = append(n.Cases, show.Other{Case: sid, Link: h.d.link(ctx, sid)})
+	}
+	h.aside(func() { _, _, err = h.log.Journal("case").Append(ctx, show.KindOfNotice, n) })
+	return sids, err
 }
 
 // namedSimilar reads back which cases nameSimilar named.
 func namedSimilar(entries []agent.Entry) (sids []string) {
 	for _, e := range entries {
 		var n show.Notice
-		if e.Kind == show.KindOfNotice && json.Unmarshal(e.Body, &n) == nil && n.Case != "" && n.By == "" {
-			sids = append(sids, n.Case)
+		if e.Kind != show.KindOfNotice || json.Unmarshal(e.Body, &n) != nil || n.By != "" {
+			continue
+		}
+		for _, o := range n.Cases {
+			sids = append(sids, o.Case)
 		}
 	}
 	return sids
 }
 
-// point leaves a line in the older cases that this one looks at the same, as soon as
-// it has a thread that the line can lead to. After a crash it is done again, and
-// counts once.
-func (h *holder) point(ctx context.Context) {
-	if len(h.similar) == 0 {
-		return
-	}
-	if m, err := thread.Load(ctx, h.d.o.DB, h.sid); err != nil || m.Place.Thread == "" {
-		return // not yet
-	}
-	n := show.Notice{By: h.info.Opening.Requester, Case: h.sid, Link: h.d.link(ctx, h.sid),
+// point leaves a line in an older case that this one looks at the same, unless as many
+// others did as people want to be told of.
+func (h *holder) point(ctx context.Context, older string) error {
+	n := show.Notice{By: h.info.Opening.Requester, Cases: []show.Other{{Case: h.sid, Link: h.d.link(ctx, h.sid)}},
 		Text: fmt.Sprintf("opened another case that looks at the same: %s. Both go on; say stop in the one that is not needed.", h.sid)}
-	for _, sid := range h.similar {
-		body, err := json.Marshal(inboxItem{Kind: show.KindOfNotice, At: time.Now().UTC(), Notice: &n})
-		if err == nil {
-			err = h.d.deliver(ctx, sid, "similar "+h.sid, body)
+	for slot := range similarMax {
+		if slot == similarMax-1 {
+			n.Text += " Further ones are not named here."
 		}
+		body, err := json.Marshal(inboxItem{Kind: show.KindOfNotice, At: time.Now().UTC(), Notice: &n})
 		if err != nil {
-			h.d.o.Log.Warn("an older case does not know of a similar one", "session_id", sid, "similar", h.sid, "err", err)
-			return
+			return err
+		}
+		taken := store.Key{Scope: older, Name: fmt.Sprintf("seen/similar-%d", slot)}
+		err = h.d.o.DB.Commit(ctx, store.Commit{Scope: older, Guards: []store.Guard{{Key: taken, Version: store.Absent}},
+			Writes: []store.Write{{Key: taken, Data: []byte(`"` + h.sid + `"`)}, {Key: inboxKey(older, "similar "+h.sid), Data: body}}})
+		if err == nil || !conflict(err) {
+			return err
+		}
+		if v, err := h.d.o.DB.Get(ctx, taken); err != nil || string(v.Data) == `"`+h.sid+`"` {
+			return err // told before
 		}
 	}
-	h.similar = nil
+	return nil
 }
 
 // recallWait bounds how long a new case looks for closed ones.

@@ -145,10 +145,10 @@ type QuestionView struct {
 
 // LogView is one line of the thread's log.
 type LogView struct {
-	What string // approved, denied, modified, expired, ran, refused, takeover, repaired, heard, head, ended
-	By   string
-	Body string
-	Link string // of another case's thread
-	Head string
-	N    uint64
+	What  string // approved, denied, modified, expired, ran, refused, takeover, repaired, heard, head, ended
+	By    string
+	Body  string
+	Links []Other // other cases' threads
+	Head  string
+	N     uint64
 }

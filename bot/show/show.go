@@ -66,8 +66,14 @@ type Hold struct {
 type Notice struct {
 	By   string `json:"by,omitempty"` // who did it
 	Text string `json:"text"`
-	Case string `json:"case,omitempty"` // another case that it names
-	Link string `json:"link,omitempty"` // where people find that case, as a transport gave it
+	// Cases are the other cases that it names, and where people find them.
+	Cases []Other `json:"cases,omitempty"`
+}
+
+// Other is another case.
+type Other struct {
+	Case string `json:"case"`
+	Link string `json:"link,omitempty"` // as a transport gave it
 }
 
 // Integrity is the body of an integrity entry: the files of the case were not as
@@ -215,7 +221,7 @@ func (s *Fold) line(e agent.Entry) {
 	case KindOfNotice:
 		var n Notice
 		if json.Unmarshal(e.Body, &n) == nil {
-			s.log(e, LogView{What: "notice", By: n.By, Body: n.Text, Link: n.Link})
+			s.log(e, LogView{What: "notice", By: n.By, Body: n.Text, Links: n.Cases})
 		}
 	case KindOfIntegrity:
 		var i Integrity

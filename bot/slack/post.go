@@ -89,13 +89,18 @@ func urgent(k show.Kind) bool {
 	return k == show.KindRoot || k == show.KindProgress || k == show.KindCard || k == show.KindQuestion
 }
 
-// wait blocks until a post to channel is due.
-func (p *pacer) wait(ctx context.Context, channel string) error {
-	return sleep(ctx, p.take(channel))
+// Turn implements [thread.Paced]. What people wait for is counted and not held back:
+// Slack says itself (429) when it is too much.
+func (f *Front) Turn(p bot.Place, k show.Kind) time.Time {
+	at := f.pace.take(p.Channel)
+	if urgent(k) {
+		return time.Time{}
+	}
+	return at
 }
 
-// take counts one post to channel and tells how long it should wait.
-func (p *pacer) take(channel string) time.Duration {
+// take counts one post to channel and tells when it is due.
+func (p *pacer) take(channel string) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	now := time.Now()
@@ -104,21 +109,7 @@ func (p *pacer) take(channel string) time.Duration {
 		at = floor
 	}
 	p.next[channel] = at.Add(paceEvery)
-	return at.Sub(now)
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
-	if d <= 0 {
-		return nil
-	}
-	t := time.NewTimer(d)
-	defer t.Stop()
-	select {
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	case <-t.C:
-		return nil
-	}
+	return at
 }
 
 func metadata(m show.Message) slackgo.MsgOption {
@@ -127,13 +118,6 @@ func metadata(m show.Message) slackgo.MsgOption {
 
 // Post implements [bot.Front].
 func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, error) {
-	// What people wait for is counted and not held back: Slack says itself (429)
-	// when it is too much.
-	if d := f.pace.take(p.Channel); !urgent(m.Kind) {
-		if err := sleep(ctx, d); err != nil {
-			return "", err
-		}
-	}
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
 	if m.Kind == show.KindFile {

@@ -417,8 +417,14 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 	if v.Body != "" {
 		line += ": " + isolate(escape(cut(oneLine(v.Body), 500)))
 	}
-	if safeLink(v.Link) {
-		line += "  ·  <" + v.Link + "|open its thread>"
+	for _, o := range v.Links {
+		label := "open its thread"
+		if len(v.Links) > 1 {
+			label = "open " + escape(o.Case)
+		}
+		if safeLink(o.Link) {
+			line += "  ·  <" + o.Link + "|" + label + ">"
+		}
 	}
 	if v.Head != "" {
 		line += fmt.Sprintf("  ·  head `%s` at entry %d", escape(v.Head), v.N)

@@ -17,6 +17,7 @@ import (
 
 	"ghostbot/bot"
 	"ghostbot/bot/access"
+	"ghostbot/bot/show"
 )
 
 // token assembles something of a token's form.
@@ -161,24 +162,26 @@ func TestRefusedLayoutFallsBackToText(t *testing.T) {
 
 func TestPacerKeepsToOneASecondAfterABurst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		p := pacer{next: map[string]time.Time{}}
+		f := &Front{pace: pacer{next: map[string]time.Time{}}}
 		start := time.Now()
+		c1 := bot.Place{Channel: "C1"}
+		var last time.Time
 		for range 20 {
-			if err := p.wait(context.Background(), "C1"); err != nil {
-				t.Fatal(err)
+			last = f.Turn(c1, show.KindLog)
+		}
+		if d := last.Sub(start); d < 3*time.Second || d > 6*time.Second {
+			t.Errorf("the 20th post is due after %s, want a burst of 15 or 16 and then one a second", d)
+		}
+		if at := f.Turn(bot.Place{Channel: "C2"}, show.KindLog); at.After(start) {
+			t.Errorf("another channel waits until %s", at)
+		}
+		for _, k := range []show.Kind{show.KindRoot, show.KindProgress, show.KindCard, show.KindQuestion} {
+			if at := f.Turn(c1, k); at.After(start) {
+				t.Errorf("people wait for a %s until %s", k, at)
 			}
 		}
-		if d := time.Since(start); d < 3*time.Second || d > 6*time.Second {
-			t.Errorf("20 posts took %s, want a burst of 15 or 16 and then one a second", d)
-		}
-		start = time.Now()
-		if err := p.wait(context.Background(), "C2"); err != nil || time.Since(start) > 0 {
-			t.Errorf("another channel waited %s, %v", time.Since(start), err)
-		}
-		ctx, cancel := context.WithCancel(context.Background())
-		cancel()
-		if err := p.wait(ctx, "C1"); err == nil {
-			t.Error("a cancelled wait is a success")
+		if d := f.Turn(c1, show.KindSay).Sub(last); d != 5*time.Second {
+			t.Errorf("what people wait for is not counted: the next line comes %s after the last one", d)
 		}
 	})
 }

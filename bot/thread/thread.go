@@ -48,6 +48,13 @@ type Board interface {
 	Find(ctx context.Context, p Place, m show.Message) (addr string, err error)
 }
 
+// Paced is a board that takes only so many messages in a while. What people wait for
+// is due at once; a line of the log that waits for its turn keeps no card back.
+type Paced interface {
+	// Turn counts a message of this kind and says when it is due.
+	Turn(p Place, k show.Kind) time.Time
+}
+
 // Feed is the entries of one case, to read.
 type Feed interface {
 	// Since returns the entries with n > after, in order.
@@ -100,7 +107,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
 		rules: o.Rules, m: m, body: o.Body, again: o.Again,
-		edited: map[string]time.Time{}, seen: NewSeen(),
+		edited: map[string]time.Time{}, due: map[string]time.Time{}, seen: NewSeen(),
 	}, nil
 }
 
@@ -171,7 +178,8 @@ type Projector struct {
 	m      Map
 	n      uint64               // entries applied to show
 	edited map[string]time.Time // last edit of a summarising message
-	again  time.Time            // when to do that; zero: not at all
+	due    map[string]time.Time // when messages have their turn that were not posted yet
+	again  time.Time            // when cards are written again; zero: not at all
 	body   func(sid string) ([]byte, error)
 	seen   Seen
 }
@@ -236,11 +244,12 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 		return 0, err
 	}
 	p.rewriteCards()
-	if !p.again.IsZero() {
-		next = max(time.Until(p.again), time.Millisecond)
-	}
 	var behind error
 	for _, m := range p.show.Messages() {
+		if d := p.turn(m); d > 0 {
+			next = sooner(next, d)
+			continue
+		}
 		wait, err := p.write(ctx, m)
 		if err != nil && p.m.Sent[m.Key].Addr != "" && ctx.Err() == nil {
 			behind = fmt.Errorf("message %s: %w", m.Key, err) // an edit that fails keeps no new message back
@@ -249,9 +258,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 		if err != nil {
 			return 0, fmt.Errorf("message %s: %w", m.Key, err)
 		}
-		if wait > 0 && (next == 0 || wait < next) {
-			next = wait
-		}
+		next = sooner(next, wait)
 		if p.stale() && m.Kind != show.KindRoot {
 			return time.Millisecond, nil // newer entries first decide what is shown
 		}
@@ -259,14 +266,35 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	if behind != nil {
 		return 0, behind
 	}
-	if p.m.LastN != p.n {
-		p.m.LastN = p.n
-		if err := p.save(ctx); err != nil {
-			return 0, err
-		}
+	if err := p.settle(ctx, next); err != nil {
+		return 0, err
 	}
-	p.settle(next)
+	if !p.again.IsZero() {
+		next = sooner(next, max(time.Until(p.again), time.Millisecond))
+	}
 	return next, nil
+}
+
+// sooner is the shorter of two waits, of which 0 is none.
+func sooner(a, b time.Duration) time.Duration {
+	if a <= 0 || b > 0 && b < a {
+		return b
+	}
+	return a
+}
+
+// turn is how long a new message has to wait for its turn; 0: it is due.
+func (p *Projector) turn(m show.Message) time.Duration {
+	board, ok := p.front.(Paced)
+	if !ok || p.m.Sent[m.Key].Addr != "" {
+		return 0
+	}
+	at, ok := p.due[m.Key]
+	if !ok {
+		at = board.Turn(p.m.Place, m.Kind)
+		p.due[m.Key] = at
+	}
+	return time.Until(at)
 }
 
 // read applies the entries that are new to the view.
@@ -282,13 +310,20 @@ func (p *Projector) read() error {
 	return err
 }
 
-// settle tells whoever waits for the end of the case how far people can see.
-func (p *Projector) settle(next time.Duration) {
-	n := p.n
-	if next > 0 && p.again.IsZero() {
-		return // an edit is still due
+// settle keeps how far people can see, and tells whoever waits for the end of the
+// case. When something is still due, nothing has changed.
+func (p *Projector) settle(ctx context.Context, due time.Duration) error {
+	if due > 0 {
+		return nil
 	}
-	p.seen.Set(n)
+	if p.m.LastN != p.n {
+		p.m.LastN = p.n
+		if err := p.save(ctx); err != nil {
+			return err
+		}
+	}
+	p.seen.Set(p.n)
+	return nil
 }
 
 // stale reports whether the journal moved on since the entries were read.
@@ -393,6 +428,7 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 		}
 	}
 	p.edited[m.Key] = time.Now()
+	delete(p.due, m.Key)
 	return p.mark(ctx, m.Key, Sent{Addr: addr, Hash: hash})
 }
 

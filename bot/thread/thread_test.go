@@ -14,6 +14,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
+	"ghostbot/safeexec"
 	"ghostbot/store/file"
 
 	"github.com/google/go-cmp/cmp"
@@ -51,7 +52,9 @@ func (t *tape) readWhole() int {
 	return t.whole
 }
 
-func (t *tape) add(tb testing.TB, kind string, body any) {
+func (t *tape) add(tb testing.TB, kind string, body any) { t.addTo(tb, "case", kind, body) }
+
+func (t *tape) addTo(tb testing.TB, journal, kind string, body any) {
 	raw, err := json.Marshal(body)
 	if err != nil {
 		tb.Fatal(err)
@@ -59,7 +62,7 @@ func (t *tape) add(tb testing.TB, kind string, body any) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	n := uint64(len(t.entries) + 1)
-	t.entries = append(t.entries, agent.Entry{N: n, ID: fmt.Sprintf("%s_%03d", testSID, n), Journal: "case", Kind: kind, Head: strings.Repeat("ab", 16), Body: raw})
+	t.entries = append(t.entries, agent.Entry{N: n, ID: fmt.Sprintf("%s_%03d", testSID, n), Journal: journal, Kind: kind, Head: strings.Repeat("ab", 16), Body: raw})
 	close(t.changed)
 	t.changed = make(chan struct{})
 }
@@ -163,6 +166,77 @@ func TestRestingThread(t *testing.T) {
 		m, err := Load(context.Background(), db, testSID)
 		if err != nil || m.LastN != 3 || len(m.Sent) != 4 {
 			t.Errorf("message map: %+v, %v", m, err)
+		}
+	})
+}
+
+// queue is a wall that takes one line of the log in ten seconds.
+type queue struct {
+	wall
+	next time.Time
+}
+
+func (q *queue) Turn(_ Place, k show.Kind) time.Time {
+	if k == show.KindRoot || k == show.KindProgress || k == show.KindCard {
+		return time.Time{}
+	}
+	if now := time.Now(); q.next.Before(now) {
+		q.next = now
+	}
+	q.next = q.next.Add(10 * time.Second)
+	return q.next
+}
+
+// TestCardsOvertakeLines: a card is posted at once while lines that came before it
+// wait for their turn, each of them keeps its turn, and nobody is told that all is
+// shown before it is.
+func TestCardsOvertakeLines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := file.Open(t.TempDir(), file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		l, err := db.Acquire(t.Context(), testSID, "me", 365*24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed, q := &tape{changed: make(chan struct{})}, &queue{}
+		feed.add(t, "opened", agent.Opened{Symptom: "checkout gives 502", Requester: "U0"})
+		for range 3 {
+			feed.add(t, show.KindOfNotice, show.Notice{Text: "looks at the same"})
+		}
+		p, err := New(t.Context(), Options{DB: db, Board: q, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+			Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+			Place: Place{Transport: "slack", Channel: "C1"}, Again: time.Now().Add(3 * time.Second)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { defer close(ended); p.Run(ctx) }()
+		defer func() { stop(); <-ended }()
+		step := func(d time.Duration, want ...string) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if diff := cmp.Diff(want, q.take()); diff != "" {
+				t.Errorf("after %s (-want +got):\n%s", d, diff)
+			}
+		}
+		step(time.Second, "post root", "post progress")
+		feed.addTo(t, "shell", "proposed", safeexec.Proposal{Display: "tcpdump", Class: safeexec.Risky})
+		step(time.Second, "edit root", "edit progress", "post card/005")
+		select {
+		case n := <-p.Seen():
+			t.Errorf("people are said to see %d entries while lines wait", n)
+		default:
+		}
+		step(8*time.Second, "edit card/005", "post log/002") // the card once more after the take-over
+		step(10*time.Second, "post log/003")
+		step(10*time.Second, "post log/004")
+		if n := <-p.Seen(); n != 5 {
+			t.Errorf("people see %d entries, want 5", n)
 		}
 	})
 }
