@@ -49,6 +49,7 @@ var (
 	ErrNoCase    = errors.New("no such case")
 	ErrLeaseLost = errors.New("the lease of the case was lost")
 	ErrClosed    = errors.New("the case is closed")
+	ErrStopping  = errors.New("the case is being stopped already")
 	// ErrTampered marks an error of Options.OpenLog: the journals are there and are
 	// not what was written.
 	ErrTampered = errors.New("the journals of the case were changed")

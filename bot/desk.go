@@ -236,6 +236,15 @@ func (d *Desk) CaseAt(ctx context.Context, p Place) (sid string, err error) {
 // Stop asks the holder of a case to end it. The holder cancels what runs,
 // cancels pending proposals and reports what was found so far.
 func (d *Desk) Stop(ctx context.Context, sid, by string) error {
+	if err := d.StopOnce(ctx, sid, by, ""); !errors.Is(err, ErrStopping) {
+		return err
+	}
+	return nil
+}
+
+// StopOnce is Stop for one delivery: whoever stops a case that somebody stopped before
+// is told so with [ErrStopping], and the same delivery again is success.
+func (d *Desk) StopOnce(ctx context.Context, sid, by, delivery string) error {
 	c, err := d.Case(ctx, sid)
 	if err != nil {
 		return err
@@ -243,18 +252,39 @@ func (d *Desk) Stop(ctx context.Context, sid, by string) error {
 	if c.Closed {
 		return ErrClosed
 	}
-	data, err := json.Marshal(Stopped{By: by, At: time.Now().UTC()})
+	data, err := json.Marshal(Stopped{By: by, At: time.Now().UTC(), Delivery: delivery})
 	if err != nil {
 		return err
 	}
-	_, _, err = d.o.DB.Once(ctx, proposal.StopKey(sid), data)
-	return err
+	v, first, err := d.o.DB.Once(ctx, proposal.StopKey(sid), data)
+	if err != nil || first {
+		return err
+	}
+	var s Stopped
+	if json.Unmarshal(v.Data, &s) == nil && delivery != "" && s.Delivery == delivery {
+		return nil
+	}
+	return ErrStopping
+}
+
+// Outcome is where people find what came of a case: its report, or its thread while
+// there is none; "" when the front does not tell.
+func (d *Desk) Outcome(ctx context.Context, sid string) string {
+	m, err := thread.Load(ctx, d.o.DB, sid)
+	if err != nil {
+		return ""
+	}
+	if at := m.Sent["report"].Addr; at != "" && at != "-" {
+		m.Place.Thread = at
+	}
+	return d.linkTo(ctx, sid, m.Place)
 }
 
 // Stopped is the value at "stop".
 type Stopped struct {
-	By string    `json:"by"`
-	At time.Time `json:"at"`
+	By       string    `json:"by"`
+	At       time.Time `json:"at"`
+	Delivery string    `json:"delivery,omitempty"` // of who stopped it
 }
 
 // Allowed says why a case may not be opened in a channel; "" allows it.

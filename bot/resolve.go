@@ -95,7 +95,11 @@ func (d *Desk) resolve(ctx context.Context, c Click, p *proposal.Stored) (Reply,
 	if err != nil {
 		return Reply{}, err
 	}
-	return Reply{OK: true, State: p.State}, nil
+	r := Reply{OK: true, State: p.State}
+	if p.State == StatePending {
+		r.Text = fmt.Sprintf("Your approval counts: %d of %d. Somebody else has to approve as well.", len(p.Votes), p.Needed)
+	}
+	return r, nil
 }
 
 // mayOnlyStop reports whether the person may deny or edit although approving is

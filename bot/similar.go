@@ -197,17 +197,21 @@ func (h *holder) remember(ctx context.Context) error {
 
 // link is where people find a case; "" when the front does not tell.
 func (d *Desk) link(ctx context.Context, sid string) string {
-	l, ok := d.o.Front.(Linker)
-	if !ok {
+	m, err := thread.Load(ctx, d.o.DB, sid)
+	if err != nil {
 		return ""
 	}
-	m, err := thread.Load(ctx, d.o.DB, sid)
-	if err != nil || m.Place.Thread == "" {
+	return d.linkTo(ctx, sid, m.Place)
+}
+
+func (d *Desk) linkTo(ctx context.Context, sid string, p Place) string {
+	l, ok := d.o.Front.(Linker)
+	if !ok || p.Thread == "" {
 		return ""
 	}
 	lctx, done := context.WithTimeout(ctx, linkWait)
 	defer done()
-	url, err := l.Link(lctx, m.Place)
+	url, err := l.Link(lctx, p)
 	if err != nil {
 		d.o.Log.Warn("no link to a case", "session_id", sid, "err", err)
 	}

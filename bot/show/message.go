@@ -148,6 +148,7 @@ type LogView struct {
 	What  string // approved, denied, modified, expired, ran, refused, takeover, repaired, heard, head, ended
 	By    string
 	Body  string
+	Note  string  // what the bot adds to a person's words
 	Links []Other // other cases' threads
 	Head  string
 	N     uint64

@@ -236,7 +236,7 @@ func (s *Fold) line(e agent.Entry) {
 	case "instruction":
 		var i agent.Instruction
 		if json.Unmarshal(e.Body, &i) == nil {
-			s.log(e, LogView{What: "heard", By: i.By, Body: i.Text + s.later()})
+			s.log(e, LogView{What: "heard", By: i.By, Body: i.Text, Note: s.later()})
 		}
 	}
 }
@@ -245,7 +245,7 @@ func (s *Fold) line(e agent.Entry) {
 func (s *Fold) later() string {
 	for _, c := range s.cards {
 		if c.State == "PENDING" {
-			return " (read once the command that waits is decided; it stays open)"
+			return "read once the command that waits is decided; it stays open"
 		}
 	}
 	return ""
@@ -272,6 +272,9 @@ func (s *Fold) log(e agent.Entry, v LogView) {
 
 func logText(v LogView) string {
 	t := strings.TrimSpace(v.What + " " + v.Body)
+	if v.Note != "" {
+		t += " (" + v.Note + ")"
+	}
 	return fmt.Sprintf("%s (entry %d, head %s)", t, v.N, v.Head)
 }
 

@@ -31,11 +31,12 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 	defer done()
 	verb, rest := firstWord(c.Text)
 	var text string
+	var blocks []slackgo.Block
 	switch strings.ToLower(verb) {
 	case "investigate":
 		text = f.open(sctx, c, strings.TrimSpace(unmarkup(rest, func(id string) string { return f.name(sctx, id) })))
 	case "status":
-		text = f.status(sctx, c.ChannelID)
+		text, blocks = f.status(sctx, c.ChannelID)
 	case "stop":
 		text = f.stop(sctx, c, strings.TrimSpace(rest))
 	case "cleanup":
@@ -49,7 +50,11 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 		f.ack(ctx, j, nil)
 		return
 	}
-	f.ack(ctx, j, map[string]any{"response_type": "ephemeral", "text": text})
+	answer := map[string]any{"response_type": "ephemeral", "text": text}
+	if blocks != nil {
+		answer["blocks"] = blocks
+	}
+	f.ack(ctx, j, answer)
 }
 
 // firstWord splits a text at its first blank, whatever kind of blank that is.
@@ -133,79 +138,105 @@ func (f *Front) absent(ctx context.Context, channel string) string {
 	return ""
 }
 
-func (f *Front) status(ctx context.Context, channel string) string {
+// statusMax bounds the cases that are listed.
+const statusMax = 15
+
+func (f *Front) status(ctx context.Context, channel string) (string, []slackgo.Block) {
 	cases, err := f.desk.Status(ctx, channel)
 	if err != nil {
 		f.log.Error("cases are not listed", "err", err)
-		return "The cases could not be read. Try again in a minute."
+		return "The cases could not be read. Try again in a minute.", nil
 	}
 	if len(cases) == 0 {
-		return "No cases in this channel yet. Open one with `/ghost investigate <symptom>`."
+		return "No cases in this channel yet. Open one with `/ghost investigate <symptom>`.", nil
 	}
 	var b strings.Builder
-	for _, c := range cases[max(0, len(cases)-15):] {
-		fmt.Fprintf(&b, "`%s`  *%s*  %s", escape(c.SessionID), escape(c.State), escape(cut(oneLine(c.Symptom), 120)))
+	var items []slackgo.RichTextElement
+	for _, c := range cases[max(0, len(cases)-statusMax):] {
+		symptom, more := cut(oneLine(c.Symptom), 120), ""
 		if c.Pending > 0 {
-			fmt.Fprintf(&b, "  ·  %d waiting for approval", c.Pending)
+			more += fmt.Sprintf("  ·  %d waiting for approval", c.Pending)
 		}
 		if c.MaxTurns > 0 {
-			fmt.Fprintf(&b, "  ·  %d of %d turns", c.Turns, c.MaxTurns)
+			more += fmt.Sprintf("  ·  %d of %d turns", c.Turns, c.MaxTurns)
 		}
 		if c.Usage != nil {
-			fmt.Fprintf(&b, "  ·  %s", escape(c.Usage.Of(c.MaxTokens, c.MaxCost)))
+			more += "  ·  " + c.Usage.Of(c.MaxTokens, c.MaxCost)
 		}
-		fmt.Fprintf(&b, "  ·  opened %s\n", when(c.CreatedAt))
+		fmt.Fprintf(&b, "%s  %s  %s%s\n", c.SessionID, c.State, escape(symptom), escape(more))
+		opened, format := c.CreatedAt.UTC().Format("15:04 UTC"), "{time}"
+		items = append(items, slackgo.NewRichTextSection(code(c.SessionID), word("  "), bold(c.State), word("  "+isolate(symptom)+more+"  ·  opened "),
+			slackgo.NewRichTextSectionDateElement(c.CreatedAt.Unix(), format, nil, &opened)))
 	}
-	return b.String()
+	return b.String(), richText("cases", slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...))
 }
 
 // stop ends the named case, or the only open one of the channel.
 func (f *Front) stop(ctx context.Context, c slackgo.SlashCommand, sid string) string {
 	if sid == "" {
-		open, err := f.openCases(ctx, c.ChannelID)
+		open, last, err := f.openCases(ctx, c.ChannelID)
 		switch {
 		case err != nil:
 			return "The cases could not be read. Nothing was stopped; try again in a minute."
-		case len(open) == 0:
+		case len(open) == 0 && last == "":
 			return "No case is open in this channel."
+		case len(open) == 0:
+			return "No case is open in this channel. The last one, `" + escape(last) + "`, has ended." + f.outcome(ctx, last)
 		case len(open) > 1:
 			return "More than one case is open here. Say which: `/ghost stop " + strings.Join(open, "` or `/ghost stop ") + "`"
 		}
 		sid = open[0]
 	}
-	return f.end(ctx, sid, c.UserID, c.TeamID)
+	answer, _ := f.end(ctx, sid, c.UserID, c.TeamID, "slash "+c.TriggerID)
+	return answer
 }
 
-func (f *Front) openCases(ctx context.Context, channel string) ([]string, error) {
+// openCases are the open cases of a channel, and the one that was opened last of
+// those that are closed.
+func (f *Front) openCases(ctx context.Context, channel string) (open []string, last string, err error) {
 	cases, err := f.desk.Status(ctx, channel)
-	var open []string
 	for _, c := range cases {
-		if !c.Closed {
-			open = append(open, c.SessionID)
+		if c.Closed {
+			last = c.SessionID
+			continue
 		}
+		open = append(open, c.SessionID)
 	}
-	return open, err
+	return open, last, err
 }
 
-func (f *Front) end(ctx context.Context, sid, user, team string) string {
+// outcome is a sentence that leads to what came of a case; "" when Slack does not tell
+// where that is.
+func (f *Front) outcome(ctx context.Context, sid string) string {
+	if url := f.desk.Outcome(ctx, sid); safeLink(url) {
+		return " <" + url + "|What was found> is in its thread."
+	}
+	return ""
+}
+
+// end stops a case for one delivery. stopped is false when there is nothing more to
+// stop, or not for this person.
+func (f *Front) end(ctx context.Context, sid, user, team, delivery string) (answer string, stopped bool) {
 	p, err := f.Person(ctx, user, team)
 	if err != nil {
-		return "Who you are could not be checked, so nothing was stopped. Try again."
+		return "Who you are could not be checked, so nothing was stopped. Try again.", false
 	}
 	if !p.Active || !p.Human || !p.Member {
-		return "Nothing was stopped: " + escape(p.Explain) + "."
+		return "Nothing was stopped: " + escape(p.Explain) + ".", false
 	}
-	err = f.desk.Stop(ctx, sid, user)
+	err = f.desk.StopOnce(ctx, sid, user, delivery)
 	switch {
 	case errors.Is(err, bot.ErrNoCase):
-		return "There is no case `" + escape(cut(oneLine(sid), 60)) + "`. `/ghost status` lists the cases of this channel."
+		return "There is no case `" + escape(cut(oneLine(sid), 60)) + "`. `/ghost status` lists the cases of this channel.", false
 	case errors.Is(err, bot.ErrClosed):
-		return "The case `" + escape(sid) + "` is closed already."
+		return "The case `" + escape(sid) + "` is closed already." + f.outcome(ctx, sid), false
+	case errors.Is(err, bot.ErrStopping):
+		return "The case `" + escape(sid) + "` is being stopped already; what was found so far is reported in its thread." + f.outcome(ctx, sid), false
 	case err != nil:
 		f.log.Error("case is not stopped", "session_id", sid, "err", err)
-		return "Nothing was stopped: the store does not answer. Try again in a minute."
+		return "Nothing was stopped: the store does not answer. Try again in a minute.", false
 	}
-	return "Stopping `" + escape(sid) + "`. What was found so far is reported in its thread."
+	return "Stopping `" + escape(sid) + "`. What was found so far is reported in its thread.", true
 }
 
 // interaction answers a button, a sent modal or a closed one.
@@ -233,11 +264,12 @@ func (f *Front) actions(ctx context.Context, j job, cb slackgo.InteractionCallba
 		f.decide(ctx, j, cb, a)
 	case a.ActionID == actModify:
 		f.ack(ctx, j, nil)
-		f.openEdit(ctx, cb, a)
+		f.windows.leave(f.log, func(ctx context.Context) { f.openEdit(ctx, cb, a) })
 	case a.ActionID == actMore:
 		f.ack(ctx, j, nil)
 		if sid, ok := strings.CutPrefix(a.SelectedOption.Value, "stop "); ok {
-			f.whisper(ctx, cb, f.end(ctx, sid, cb.User.ID, team(cb)))
+			answer, _ := f.end(ctx, sid, cb.User.ID, team(cb), "menu "+cb.User.ID+" "+a.ActionTs)
+			f.whisper(cb, answer)
 		}
 	case strings.HasPrefix(a.ActionID, actAnswer):
 		f.answer(ctx, j, cb, a)
@@ -280,37 +312,40 @@ func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	r, err := f.desk.Resolve(rctx, c)
 	if err != nil {
 		f.log.Error("decision is not stored", "session_id", c.SessionID, "err", err)
-		f.whisper(ctx, cb, "Your decision could not be stored, so nothing was decided. Press again in a moment.")
+		f.whisper(cb, "Your decision could not be stored, so nothing was decided. Press again in a moment.")
 		return // not acknowledged: Slack shows that it did not work
 	}
 	f.ack(ctx, j, nil)
-	if !r.OK {
-		f.whisper(ctx, cb, mrkdwn(r.Text))
-		f.retire(ctx, cb, r.Live)
-		return
+	if !r.OK || r.State == bot.StatePending { // why not, or how many more are needed
+		f.whisper(cb, mrkdwn(r.Text))
 	}
-	if c.Action == safeexec.Deny && r.State == bot.StateDenied {
-		f.openReason(ctx, cb, c, a.Value)
+	switch {
+	case !r.OK:
+		f.retire(cb, r.Live)
+	case c.Action == safeexec.Deny && r.State == bot.StateDenied:
+		f.windows.leave(f.log, func(ctx context.Context) { f.openReason(ctx, cb, c, a.Value) })
 	}
 }
 
 // retire turns a second copy of a card, which a crash or a lost answer of Slack left
 // behind, into a line that leads to the one that counts.
-func (f *Front) retire(ctx context.Context, cb slackgo.InteractionCallback, live string) {
+func (f *Front) retire(cb slackgo.InteractionCallback, live string) {
 	if live == "" {
 		return
 	}
-	rctx, done := context.WithTimeout(ctx, callTimeout)
-	defer done()
-	text := "A second copy of a card. It decides nothing; use the card in this thread that still has buttons, or the newest one."
-	if url, err := f.Link(rctx, bot.Place{Channel: cb.Container.ChannelID, Thread: live}); err == nil && safeLink(url) {
-		text = "A second copy of a card. It decides nothing; <" + url + "|this is the card that counts>."
-	}
-	_, _, _, err := f.api.UpdateMessageContext(rctx, cb.Container.ChannelID, cb.Container.MessageTs,
-		slackgo.MsgOptionText(text, false), slackgo.MsgOptionBlocks(contextLine(text)), metadata(show.Message{Key: "copy"}))
-	if err != nil {
-		f.log.Warn("copy of a card is not retired", "ts", cb.Container.MessageTs, "err", err)
-	}
+	f.whispers.leave(f.log, func(ctx context.Context) {
+		rctx, done := context.WithTimeout(ctx, callTimeout)
+		defer done()
+		text := "A second copy of a card. It decides nothing; use the card in this thread that still has buttons, or the newest one."
+		if url, err := f.Link(rctx, bot.Place{Channel: cb.Container.ChannelID, Thread: live}); err == nil && safeLink(url) {
+			text = "A second copy of a card. It decides nothing; <" + url + "|this is the card that counts>."
+		}
+		_, _, _, err := f.api.UpdateMessageContext(rctx, cb.Container.ChannelID, cb.Container.MessageTs,
+			slackgo.MsgOptionText(text, false), slackgo.MsgOptionBlocks(contextLine(text)), metadata(show.Message{Key: "copy"}))
+		if err != nil {
+			f.log.Warn("copy of a card is not retired", "ts", cb.Container.MessageTs, "err", err)
+		}
+	})
 }
 
 func (f *Front) answer(ctx context.Context, j job, cb slackgo.InteractionCallback, a *slackgo.BlockAction) {
@@ -324,35 +359,39 @@ func (f *Front) answer(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	r, err := f.desk.Answer(actx, v[0], v[1], v[2], cb.User.ID, team(cb))
 	if err != nil {
 		f.log.Error("answer is not stored", "session_id", v[0], "err", err)
-		f.whisper(ctx, cb, "Your answer could not be stored. Press again in a moment.")
+		f.whisper(cb, "Your answer could not be stored. Press again in a moment.")
 		return
 	}
 	f.ack(ctx, j, nil)
 	if !r.OK {
-		f.whisper(ctx, cb, mrkdwn(r.Text))
+		f.whisper(cb, mrkdwn(r.Text))
 	}
 }
 
 // whisper tells one person something that only they see. text is safe markup.
-func (f *Front) whisper(ctx context.Context, cb slackgo.InteractionCallback, text string) {
+func (f *Front) whisper(cb slackgo.InteractionCallback, text string) {
 	channel := cb.Container.ChannelID
 	if channel == "" {
 		channel = cb.Channel.ID
 	}
 	thread := cb.Message.ThreadTimestamp
-	f.whisperTo(ctx, channel, thread, cb.User.ID, text)
+	f.whisperTo(channel, thread, cb.User.ID, text)
 }
 
-func (f *Front) whisperTo(ctx context.Context, channel, thread, user, text string) {
-	wctx, done := context.WithTimeout(ctx, ackWithin) // a slow answer must not keep a worker from decisions
-	defer done()
-	opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false)}
-	if thread != "" {
-		opts = append(opts, slackgo.MsgOptionTS(thread))
-	}
-	if _, err := f.api.PostEphemeralContext(wctx, channel, user, opts...); err != nil {
-		f.log.Warn("private answer is not shown", "channel", channel, "err", err)
-	}
+// whisperTo leaves the telling to others: a worker is there for decisions, and a
+// Slack that is slow with answers must not keep it from them.
+func (f *Front) whisperTo(channel, thread, user, text string) {
+	f.whispers.leave(f.log, func(ctx context.Context) {
+		wctx, done := context.WithTimeout(ctx, callTimeout)
+		defer done()
+		opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false)}
+		if thread != "" {
+			opts = append(opts, slackgo.MsgOptionTS(thread))
+		}
+		if _, err := f.api.PostEphemeralContext(wctx, channel, user, opts...); err != nil {
+			f.log.Warn("private answer is not shown", "channel", channel, "err", err)
+		}
+	})
 }
 
 // eventsAPI takes replies in the threads of cases; everything else is
@@ -417,22 +456,22 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		return nil
 	}
 	if !p.Member {
-		f.whisperTo(ctx, w.channel, w.thread, w.user, "Your reply is not passed on: "+escape(p.Explain)+".")
+		f.whisperTo(w.channel, w.thread, w.user, "Your reply is not passed on: "+escape(p.Explain)+".")
 		return nil
 	}
 	if oneLine(text) == "" {
-		f.whisperTo(ctx, w.channel, w.thread, w.user, "Files and bare mentions are not read. Say in words what they show, or what should be looked at.")
+		f.whisperTo(w.channel, w.thread, w.user, "Files and bare mentions are not read. Say in words what they show, or what should be looked at.")
 		return nil
 	}
 	if isStop(text) {
-		if answer := f.end(ctx, sid, w.user, ""); !strings.HasPrefix(answer, "Stopping") {
-			f.whisperTo(ctx, w.channel, w.thread, w.user, answer)
+		if answer, stopped := f.end(ctx, sid, w.user, "", w.event); !stopped {
+			f.whisperTo(w.channel, w.thread, w.user, answer)
 		}
 		return nil
 	}
 	err = f.desk.Instruct(ctx, bot.Words{Delivery: w.event, SessionID: sid, By: w.user, Text: text})
 	if errors.Is(err, bot.ErrClosed) {
-		f.whisperTo(ctx, w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate <symptom>`.")
+		f.whisperTo(w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate <symptom>`.")
 		return nil
 	}
 	return err
@@ -539,12 +578,12 @@ func (f *Front) openEdit(ctx context.Context, cb slackgo.InteractionCallback, a 
 	defer done()
 	command, r, err := f.desk.Editable(octx, c)
 	if err != nil {
-		f.whisper(ctx, cb, "The proposal could not be read. Press again in a moment.")
+		f.whisper(cb, "The proposal could not be read. Press again in a moment.")
 		return
 	}
 	if !r.OK {
-		f.whisper(ctx, cb, mrkdwn(r.Text))
-		f.retire(ctx, cb, r.Live)
+		f.whisper(cb, mrkdwn(r.Text))
+		f.retire(cb, r.Live)
 		return
 	}
 	input := slackgo.NewPlainTextInputBlockElement(nil, "command")
@@ -553,7 +592,7 @@ func (f *Front) openEdit(ctx context.Context, cb slackgo.InteractionCallback, a 
 	view := modal(viewEdit, a.Value+" "+cb.Container.MessageTs+" "+a.ActionTs, "Edit the command", "Propose", "Keep as it is", block)
 	if !f.openView(ctx, cb, view) {
 		f.release(ctx, c)
-		f.whisper(ctx, cb, "The edit window did not open in time. Press Modify again.")
+		f.whisper(cb, "The edit window did not open in time. Press Modify again.")
 	}
 }
 

@@ -147,6 +147,8 @@ func (f *Front) post(ctx context.Context, p bot.Place, m show.Message, text stri
 		slackgo.MsgOptionDisableLinkUnfurl(), slackgo.MsgOptionDisableMediaUnfurl()}
 	if blocks != nil {
 		opts = append(opts, slackgo.MsgOptionBlocks(blocks...))
+	} else {
+		opts = append(opts, slackgo.MsgOptionDisableMarkdown()) // all that people see, and not all of it is ours
 	}
 	if p.Thread != "" {
 		opts = append(opts, slackgo.MsgOptionTS(p.Thread))

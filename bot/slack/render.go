@@ -81,6 +81,31 @@ func pre(s string) slackgo.RichTextElement {
 	return p
 }
 
+// fact is a line of a block: a name of this front's, and untrusted words, in which
+// nothing is markup.
+func fact(name, value string) slackgo.RichTextElement {
+	return slackgo.NewRichTextSection(bold(name), word("  "+isolate(oneLine(value))))
+}
+
+// quote sets untrusted words apart from everything that the bot says itself.
+func quote(s string) slackgo.RichTextElement {
+	q := &slackgo.RichTextQuote{}
+	q.Type = slackgo.RTEQuote
+	q.Elements = []slackgo.RichTextSectionElement{word(isolate(s))}
+	return q
+}
+
+// who shows a user or a group by name.
+func who(id string) slackgo.RichTextSectionElement {
+	switch m := mention(id); {
+	case strings.HasPrefix(m, "<@"):
+		return slackgo.NewRichTextSectionUserElement(id, nil)
+	case strings.HasPrefix(m, "<!subteam^"):
+		return slackgo.NewRichTextSectionUserGroupElement(id)
+	}
+	return word(oneLine(id))
+}
+
 func section(s string) slackgo.Block {
 	return slackgo.NewSectionBlock(markup(s, 3000), nil, nil)
 }
@@ -101,28 +126,42 @@ func renderRoot(m show.Message) (string, []slackgo.Block) {
 		state += ": " + verdictText(r.Verdict)
 	}
 	symptom := cut(oneLine(r.Symptom), 1500)
-	facts := fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s  ·  brain %s", escape(state), escape(m.SessionID), askedBy(r.Requester), escape(cut(r.Brain, 60)))
-	who := "*Nobody may approve commands here*: no approvers are configured. Only read-only probes will run."
-	switch {
-	case r.Sweep:
-		facts = fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s", escape(state), escape(m.SessionID), askedBy(r.Requester))
-		if len(r.Approvers) > 0 {
-			who = "Nothing is removed unless an approver says so. Write `stop` to end."
-		}
-	case len(r.Approvers) > 0:
-		who = "Read-only probes run by themselves. Anything else asks here first. Reply in this thread to steer; write `stop` to end."
+	facts := fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s", tame(state), escape(m.SessionID), askedBy(r.Requester))
+	if !r.Sweep {
+		facts += "  ·  brain " + tame(cut(r.Brain, 60))
 	}
-	r.Symptom = symptom
-	blocks := []slackgo.Block{slackgo.NewHeaderBlock(plainText(r.Title(), headerMax))}
-	if len([]rune(r.Title())) > headerMax { // the header does not hold all of it
+	title, whole := headline(symptom, headlineMax)
+	blocks := []slackgo.Block{slackgo.NewHeaderBlock(plainText(strings.TrimSuffix(doing(r)+title, ": "), 150))}
+	if !whole { // what the header says is not said again
 		blocks = append(blocks, slackgo.NewRichTextBlock("symptom", slackgo.NewRichTextSection(word(symptom))))
 	}
-	return escape(cut(r.Title(), 315)), append(blocks, contextLine(facts), contextLine(who))
+	r.Symptom = symptom
+	return escape(cut(r.Title(), 315)), append(blocks, contextLine(facts), contextLine(rootHint(r)))
 }
 
-// headerMax is how much of a symptom the header of a case holds; a header may have
-// 150 characters.
-const headerMax = 140
+// doing says what is done about the symptom that follows.
+func doing(r *show.RootView) string {
+	switch {
+	case r.Sweep:
+		return ""
+	case r.State == "finished" || r.State == "stopped":
+		return "Investigated: "
+	}
+	return "Investigating: "
+}
+
+// rootHint tells people what they can do in the thread.
+func rootHint(r *show.RootView) string {
+	switch {
+	case r.State == "finished" || r.State == "stopped":
+		return "This case has ended, and replies are not read any more. `/ghost investigate` opens another one."
+	case len(r.Approvers) == 0:
+		return "*Nobody may approve commands here*: no approvers are configured. Only read-only probes will run."
+	case r.Sweep:
+		return "Nothing is removed unless an approver says so. Write `stop` to end."
+	}
+	return "Read-only probes run by themselves. Anything else asks here first. Reply in this thread to steer; write `stop` to end."
+}
 
 // askedBy names whoever opened the case; a bot that starts looks by itself.
 func askedBy(id string) string {
@@ -131,6 +170,10 @@ func askedBy(id string) string {
 	}
 	return mention(id)
 }
+
+// headlineMax is how much of a symptom stands in the header of its thread: two lines
+// on a phone.
+const headlineMax = 100
 
 func verdictText(v string) string {
 	switch v {
@@ -207,11 +250,14 @@ func renderCard(c *show.CardView) (string, []slackgo.Block) {
 		return pendingCard(c, short, blocks)
 	}
 	blocks = append(blocks, contextLine(decidedLine(c)))
+	if c.Reason != "" && c.State == bot.StateDenied {
+		blocks = append(blocks, slackgo.NewRichTextBlock("reason", slackgo.NewRichTextSection(bold("Reason")), quote(cut(oneLine(c.Reason), 300))))
+	}
 	if c.Modified != "" {
 		blocks = append(blocks, slackgo.NewRichTextBlock("edited", slackgo.NewRichTextSection(word("Edited to:")), pre(cut(c.Modified, 1000))))
 	}
 	if c.Detail != "" {
-		blocks = append(blocks, contextLine(escape(cut(c.Detail, 300))))
+		blocks = append(blocks, slackgo.NewContextBlock("", plainText(c.Detail, 300)))
 	}
 	if c.Output != "" {
 		blocks = append(blocks, slackgo.NewRichTextBlock("output", pre(cut(c.Output, 1500))))
@@ -251,9 +297,6 @@ func decidedLine(c *show.CardView) string {
 	case c.State == bot.StateCancelled || c.State == bot.StateSuperseded:
 		parts = append(parts, "nothing ran")
 	}
-	if c.Reason != "" && c.State == bot.StateDenied {
-		parts = append(parts, "reason: "+isolate(escape(cut(oneLine(c.Reason), 300))))
-	}
 	if c.Exit != nil && c.Planned {
 		parts = append(parts, fmt.Sprintf("ended after %.1f s, as planned (exit code %d)", c.Seconds, *c.Exit))
 	} else if c.Exit != nil {
@@ -268,10 +311,9 @@ func pendingCard(c *show.CardView, short string, blocks []slackgo.Block) (string
 	if c.Hypothesis != "" {
 		why += " (hypothesis " + oneLine(c.Hypothesis) + ")"
 	}
-	fields := []*slackgo.TextBlockObject{field("Risk", "RISKY: "+c.Risk), field("Target", orDash(c.Target)), field("Expected", orDash(c.Effect)), field("Time limit", c.Timeout.String())}
 	blocks = append(blocks,
-		section("*Why*  "+isolate(escape(why))),
-		slackgo.NewSectionBlock(nil, fields, nil),
+		slackgo.NewRichTextBlock("facts", fact("Why", why), fact("Risk", cut("RISKY: "+c.Risk, 240)), fact("Target", cut(orDash(c.Target), 240)),
+			fact("Expected", cut(orDash(c.Effect), 240)), fact("Time limit", c.Timeout.String())),
 		contextLine(rules(c)))
 	if n := len([]rune(c.Command)); n > commandMax {
 		blocks = append(blocks, section(fmt.Sprintf("This command is %d characters long, longer than a card can show (%d). It cannot be approved here.", n, commandMax)))
@@ -290,10 +332,6 @@ func orElse(s, other string) string {
 		return other
 	}
 	return s
-}
-
-func field(name, value string) *slackgo.TextBlockObject {
-	return markup("*"+name+"*\n"+isolate(escape(cut(oneLine(value), 240))), 2000)
 }
 
 func rules(c *show.CardView) string {
@@ -369,16 +407,16 @@ func renderQuestion(m show.Message) (string, []slackgo.Block) {
 		blocks = append(blocks, slackgo.NewRichTextBlock(fmt.Sprintf("commands%d", i), pre(part)))
 	}
 	if a != nil {
-		line := "answered: *" + escape(oneLine(a.Text)) + "*"
+		line := []slackgo.RichTextSectionElement{word("Answered: "), bold(orDash(cut(oneLine(a.Text), 300)))}
 		switch {
 		case a.Key == "instruction":
-			line = "answered by a reply in the thread"
+			line = []slackgo.RichTextSectionElement{word("Answered by a reply in the thread")}
 		case a.Key == "expired":
-			line = "nobody answered in time"
+			line = []slackgo.RichTextSectionElement{word("Nobody answered in time")}
 		case a.By != "":
-			line += " by " + mention(a.By)
+			line = append(line, word(" by "), who(a.By))
 		}
-		return escape(cut(oneLine(text), 300)), append(blocks, contextLine(line))
+		return escape(cut(oneLine(text), 300)), append(blocks, slackgo.NewRichTextBlock("answered", slackgo.NewRichTextSection(line...)))
 	}
 	var els []slackgo.BlockElement
 	for _, o := range q.Options {
@@ -410,26 +448,44 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 	if !ok {
 		what = oneLine(v.What)
 	}
-	line := "*" + escape(what) + "*"
+	line := []slackgo.RichTextSectionElement{bold(what)}
 	if v.By != "" {
-		line += " by " + mention(v.By)
+		line = append(line, word(" by "), who(v.By))
 	}
-	if v.Body != "" {
-		line += ": " + isolate(escape(cut(oneLine(v.Body), 500)))
+	body := cut(oneLine(v.Body), 500)
+	said := v.What == "heard" || v.What == "reason" // a person's own words
+	if body != "" && !said {
+		line = append(line, word(": "+isolate(body)))
 	}
 	for _, o := range v.Links {
 		label := "open its thread"
 		if len(v.Links) > 1 {
-			label = "open " + escape(o.Case)
+			label = "open " + oneLine(o.Case)
 		}
 		if safeLink(o.Link) {
-			line += "  ·  <" + o.Link + "|" + label + ">"
+			line = append(line, word("  ·  "), slackgo.NewRichTextSectionLinkElement(o.Link, label, nil))
 		}
 	}
-	if v.Head != "" {
-		line += fmt.Sprintf("  ·  head `%s` at entry %d", escape(v.Head), v.N)
+	parts := []slackgo.RichTextElement{slackgo.NewRichTextSection(line...)}
+	if body != "" && said {
+		parts = append(parts, quote(body))
 	}
-	return escape(cut(oneLine(what+": "+v.Body), 300)), []slackgo.Block{contextLine(line)}
+	blocks := []slackgo.Block{slackgo.NewRichTextBlock("line", parts...)}
+	var foot []string
+	if v.Note != "" {
+		foot = append(foot, escape(v.Note))
+	}
+	if v.Head != "" {
+		foot = append(foot, fmt.Sprintf("head `%s` at entry %d", escape(v.Head), v.N))
+	}
+	if len(foot) > 0 {
+		blocks = append(blocks, contextLine(strings.Join(foot, "  ·  ")))
+	}
+	text := cut(oneLine(what+": "+v.Body), 300)
+	if v.Note != "" {
+		text += " (" + v.Note + ")"
+	}
+	return escape(text), blocks
 }
 
 // safeLink reports whether a link can stand in markup: Slack's own, and nothing that
@@ -444,7 +500,7 @@ func renderReport(m show.Message) (string, []slackgo.Block) {
 	blocks := []slackgo.Block{
 		slackgo.NewHeaderBlock(plainText(r.Title, 150)),
 		slackgo.NewRichTextBlock("summary", prose(cut(r.Summary, 1500))),
-		contextLine("*" + escape(verdictText(r.Verdict)) + "*  ·  confidence *" + escape(oneLine(r.Confidence)) + "*  ·  case `" + escape(m.SessionID) + "`"),
+		contextLine("*" + tame(verdictText(r.Verdict)) + "*  ·  confidence *" + tame(r.Confidence) + "*  ·  case `" + escape(m.SessionID) + "`"),
 	}
 	var parts []slackgo.RichTextElement
 	if len(r.Causes) > 0 {

@@ -48,6 +48,8 @@ const (
 	// with "busy".
 	queueLen = 512
 	workers  = 16
+	// talkers open windows, and as many others tell people what only they see.
+	talkers = 8
 	// callTimeout bounds one Web API call.
 	callTimeout = 15 * time.Second
 	// groupAge is how old the members of a user group may be when somebody
@@ -74,16 +76,18 @@ type Options struct {
 
 // Front connects a desk with one Slack workspace.
 type Front struct {
-	api   *slackgo.Client
-	sock  *socketmode.Client
-	log   *slog.Logger
-	desk  *bot.Desk
-	jobs  chan job
-	me    *slackgo.AuthTestResponse
-	pace  pacer
-	mu    sync.Mutex
-	group map[string]cached[[]string]
-	users map[string]cached[bot.Person]
+	api  *slackgo.Client
+	sock *socketmode.Client
+	log  *slog.Logger
+	desk *bot.Desk
+	jobs chan job
+	me   *slackgo.AuthTestResponse
+	pace pacer
+	// What follows an acknowledgement is left to others than the workers.
+	whispers, windows lane
+	mu                sync.Mutex
+	group             map[string]cached[[]string]
+	users             map[string]cached[bot.Person]
 }
 
 type cached[T any] struct {
@@ -111,7 +115,7 @@ func New(o Options) (*Front, error) {
 	return &Front{
 		api: api, sock: socketmode.New(api), log: log, jobs: make(chan job, queueLen),
 		group: map[string]cached[[]string]{}, users: map[string]cached[bot.Person]{},
-		pace: pacer{next: map[string]time.Time{}},
+		pace: pacer{next: map[string]time.Time{}}, whispers: make(lane, queueLen), windows: make(lane, queueLen),
 	}, nil
 }
 
@@ -188,6 +192,10 @@ func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 	var wg sync.WaitGroup
 	for range workers {
 		wg.Go(func() { f.work(ctx) })
+	}
+	for range talkers {
+		wg.Go(func() { f.whispers.work(ctx, f.log) })
+		wg.Go(func() { f.windows.work(ctx, f.log) })
 	}
 	wg.Go(func() { f.read(ctx, cancel) })
 	err := f.sock.RunContext(ctx)

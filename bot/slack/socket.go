@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"log/slog"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -122,6 +123,37 @@ func (f *Front) enqueue(ctx context.Context, j job) {
 		f.log.Error("queue is full, an envelope is dropped", "envelope", j.id)
 		if _, ok := j.data.(slackgo.SlashCommand); ok {
 			f.ack(ctx, j, map[string]any{"response_type": "ephemeral", "text": "ghostbot is overloaded. Nothing was started; try again in a minute."})
+		}
+	}
+}
+
+// lane is calls of Slack that nobody's decision waits for.
+type lane chan func(context.Context)
+
+// leave queues a call, and drops it when too many wait: then nobody would wait for its
+// answer any more.
+func (l lane) leave(log *slog.Logger, call func(context.Context)) {
+	select {
+	case l <- call:
+	default:
+		log.Warn("too many answers wait for slack, one is dropped")
+	}
+}
+
+func (l lane) work(ctx context.Context, log *slog.Logger) {
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case call := <-l:
+			func() {
+				defer func() {
+					if r := recover(); r != nil {
+						log.Error("an answer panicked", "panic", fmt.Sprint(r))
+					}
+				}()
+				call(ctx)
+			}()
 		}
 	}
 }
