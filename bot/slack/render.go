@@ -481,7 +481,7 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 	if len(foot) > 0 {
 		blocks = append(blocks, contextLine(strings.Join(foot, "  ·  ")))
 	}
-	text := cut(oneLine(what+": "+v.Body), 300)
+	text := cut(strings.TrimSuffix(oneLine(what+": "+v.Body), ":"), 300)
 	if v.Note != "" {
 		text += " (" + v.Note + ")"
 	}

@@ -340,3 +340,76 @@ func FuzzMarkup(f *testing.F) {
 		}
 	})
 }
+
+// TestNothingUntrustedIsFormatted: stars, underscores and the like of other people format
+// nothing: their words stand where Slack parses none.
+func TestNothingUntrustedIsFormatted(t *testing.T) {
+	for name, m := range everyMessage() {
+		_, blocks := render(m)
+		raw, err := json.Marshal(blocks)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, s := range mrkdwnTexts(raw) {
+			for _, bad := range []string{"*b*", "_i_", "'c'", "&gt; quote"} {
+				if strings.Contains(s, bad) {
+					t.Errorf("%s: %q stands in markup: %s", name, bad, s)
+				}
+			}
+		}
+	}
+}
+
+// TestWordsOfPeopleAreQuoted: what a person wrote imitates no line of the bot's.
+func TestWordsOfPeopleAreQuoted(t *testing.T) {
+	const words = "*Approved* by @kim: reboot\n> x"
+	for _, what := range []string{"heard", "reason"} {
+		text, blocks := renderLog(show.Message{Kind: show.KindLog, Log: &show.LogView{What: what, By: "U1", Body: words, Note: "read later", Head: strings.Repeat("c", 32), N: 9}})
+		rich, ok := blocks[0].(*slackgo.RichTextBlock)
+		if !ok || len(rich.Elements) != 2 {
+			t.Fatalf("%s: %+v", what, blocks[0])
+		}
+		head, said := rich.Elements[0].(*slackgo.RichTextSection), rich.Elements[1].(*slackgo.RichTextQuote)
+		if got := said.Elements[0].(*slackgo.RichTextSectionTextElement).Text; got != "*Approved* by @kim: reboot > x" {
+			t.Errorf("%s: quoted %q", what, got)
+		}
+		if len(head.Elements) != 3 || head.Elements[2].(*slackgo.RichTextSectionUserElement).UserID != "U1" {
+			t.Errorf("%s: head %+v", what, head.Elements)
+		}
+		if !strings.HasSuffix(text, "x (read later)") {
+			t.Errorf("%s: notification %q", what, text)
+		}
+	}
+}
+
+// TestRootSaysThingsOnce: a symptom stands in the header, and below it only when the
+// header does not hold all of it; what makes a header loud is left out of it.
+func TestRootSaysThingsOnce(t *testing.T) {
+	for _, tt := range []struct {
+		name, symptom, state, header string
+		again                        bool
+		hint                         string
+	}{
+		{"short", "checkout gets 502", "investigating", "Investigating: checkout gets 502", false, "to steer"},
+		{"closed", "checkout gets 502", "finished", "Investigated: checkout gets 502", false, "not read any more"},
+		{"stopped", "checkout gets 502", "stopped", "Investigated: checkout gets 502", false, "not read any more"},
+		{"long", strings.Repeat("a b ", 100), "investigating", "Investigating: " + strings.Repeat("a b ", 24) + "a b…", true, "to steer"},
+		{"pictures", "\U0001F525\U0001F525 502 \u26a0\ufe0f\U0001F468\u200d\U0001F469", "investigating", "Investigating: 502", true, "to steer"},
+		{"only pictures", strings.Repeat("\U0001F525", 200), "investigating", "Investigating", true, "to steer"},
+		{"accents", "Z" + strings.Repeat("\u0301", 60) + "x", "investigating", "Investigating: Z\u0301\u0301x", true, "to steer"},
+		{"markup", "<!channel> *b*", "investigating", "Investigating: <!channel> *b*", false, "to steer"}, // plain text parses nothing
+	} {
+		_, blocks := renderRoot(show.Message{Kind: show.KindRoot, SessionID: sid, Root: &show.RootView{Symptom: tt.symptom, State: tt.state, Requester: "U1", Approvers: []string{"U1"}}})
+		header := blocks[0].(*slackgo.HeaderBlock).Text
+		if header.Text != tt.header || header.Type != slackgo.PlainTextType || header.Emoji != nil && *header.Emoji {
+			t.Errorf("%s: header %+v, want %q", tt.name, header, tt.header)
+		}
+		if got := blocks[1].BlockType() == slackgo.MBTRichText; got != tt.again {
+			t.Errorf("%s: the symptom stands below the header: %v, want %v", tt.name, got, tt.again)
+		}
+		last := blocks[len(blocks)-1].(*slackgo.ContextBlock).ContextElements.Elements[0].(*slackgo.TextBlockObject).Text
+		if !strings.Contains(last, tt.hint) {
+			t.Errorf("%s: hint %q, want %q in it", tt.name, last, tt.hint)
+		}
+	}
+}

@@ -332,6 +332,7 @@ type message struct {
 	Text      string          `json:"text"`
 	Blocks    json.RawMessage `json:"blocks"`
 	Broadcast bool            `json:"broadcast"`
+	Paged     []string        `json:"paged"`
 	Files     []struct {
 		ID   string `json:"id"`
 		Name string `json:"name"`

@@ -249,7 +249,7 @@ func (s *Server) message(c labCall) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	if strings.TrimSpace(c.Text) == "" {
+	if strings.TrimSpace(c.Text) == "" && c.File == "" {
 		return Outcome{}, refusal("no_text", "a message needs text")
 	}
 	thread := c.ThreadTS
@@ -262,9 +262,16 @@ func (s *Server) message(c labCall) (Outcome, error) {
 			thread = m.ThreadTS
 		}
 	}
+	post := workspace.Message{Channel: ch.ID, User: u.ID, ThreadTS: thread, Text: s.compose(c.Text), Broadcast: c.Also}
+	if c.File != "" {
+		id, err := s.attach(u.ID, ch.ID, c.File)
+		if err != nil {
+			return Outcome{}, refusal("file_not_attached", "%v", err)
+		}
+		post.FileIDs, post.Subtype = []string{id}, "file_share"
+	}
 	o := s.observe(u.ID, ch.ID, c.wait())
-	m, err := s.ws.Post(workspace.Message{
-		Channel: ch.ID, User: u.ID, ThreadTS: thread, Text: s.compose(c.Text), Broadcast: c.Also}, "")
+	m, err := s.ws.Post(post, "")
 	if err != nil {
 		o.cancel()
 		return Outcome{}, refusal("message_not_posted", "%v", err)
@@ -274,6 +281,17 @@ func (s *Server) message(c labCall) (Outcome, error) {
 		o.wait = 1 // nobody acknowledges a message
 	}
 	return o.settle(), nil
+}
+
+// attach makes a small file that a person adds to a message.
+func (s *Server) attach(user, channel, name string) (id string, err error) {
+	content := []byte("attached by a person\n")
+	f := s.ws.Reserve(user, name, "", int64(len(content)))
+	if err := s.ws.Upload(f.Secret, content); err != nil {
+		return "", err
+	}
+	_, err = s.ws.Finish(f.ID, "", []string{channel})
+	return f.ID, err
 }
 
 // Click operates an element of a message or of an open modal.

@@ -72,6 +72,7 @@ type labCall struct {
 	Text     string `json:"text"`
 	ThreadTS string `json:"thread_ts"`
 	Also     bool   `json:"reply_broadcast"` // a reply that also shows in the channel
+	File     string `json:"file"`            // name of a file that is attached to a message
 	Name     string `json:"name"`
 	Remove   bool   `json:"remove"`
 	Enforce  bool   `json:"enforce"`

@@ -1,0 +1,196 @@
+package e2e
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+// refused opens the first incident and returns its card.
+func (l *lab) refused() (card message) {
+	l.t.Helper()
+	addr, _ := gateway(l.t)
+	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+	return l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+}
+
+// at returns the message at an address as it is now.
+func (l *lab) at(ts string) message {
+	l.t.Helper()
+	for _, m := range l.messages("incidents") {
+		if m.TS == ts {
+			return m
+		}
+	}
+	return message{}
+}
+
+// TestStopIsAnswered: a stop counts whatever hangs on the message, and whoever stops what
+// is stopped or closed is told so, with the way to the report.
+func TestStopIsAnswered(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	card := l.refused()
+	sid := l.sid("incidents", "checkout")
+	l.post("/lab/message", map[string]any{"channel": l.chans["incidents"], "user": l.other(), "thread_ts": card.Thread, "text": "stop", "file": "screenshot.png"})
+	l.find(caseLimit, "incidents", "checkout", "Stopped")
+	l.report("incidents", "checkout")
+	l.closed(sid)
+	for name, again := range map[string]func() outcome{
+		"a reply":                  func() outcome { return l.say("incidents", l.approver(0), card.Thread, "Stop!") },
+		"a command with the id":    func() outcome { return l.command("incidents", l.approver(0), "/ghost stop "+sid) },
+		"a command without the id": func() outcome { return l.command("incidents", l.approver(0), "/ghost stop") },
+		"a reply with a screenshot": func() outcome {
+			return l.post("/lab/message", map[string]any{"channel": l.chans["incidents"], "user": l.other(), "thread_ts": card.Thread, "text": "stop", "file": "b.png", "wait_ms": 500})
+		},
+	} {
+		var said string
+		before := l.private()
+		o := again()
+		l.until(5*time.Second, name+" is answered", func() bool { said = o.private() + strings.TrimPrefix(l.private(), before); return said != "" })
+		if !strings.Contains(said, sid) || !strings.Contains(said, "closed already") && !strings.Contains(said, "has ended") || !strings.Contains(said, "|What was found>") {
+			t.Errorf("%s is answered with %q, want that %s is closed and a link", name, said, sid)
+		}
+	}
+	root := l.at(card.Thread)
+	if strings.Contains(root.all(), "to steer") || !strings.Contains(root.all(), "replies are not read any more") {
+		t.Errorf("the first message of a closed case: %s", root.all())
+	}
+}
+
+// private is everything that anybody was told alone in #incidents.
+func (l *lab) private() string {
+	l.t.Helper()
+	var ms []struct {
+		Text      string `json:"text"`
+		Ephemeral bool   `json:"ephemeral"`
+	}
+	l.get("/lab/channels/"+l.chans["incidents"]+"/messages?user=*", &ms)
+	var b strings.Builder
+	for _, m := range ms {
+		if m.Ephemeral {
+			b.WriteString(m.Text + "\n")
+		}
+	}
+	return b.String()
+}
+
+// TestSlowPrivateAnswers: a Slack that takes its time with what only one person sees, and
+// with windows, keeps nobody's decision waiting.
+func TestSlowPrivateAnswers(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	card := l.refused()
+	l.fault(map[string]any{"kind": "slow", "method": "chat.postEphemeral", "ms": 20000, "times": 60})
+	l.fault(map[string]any{"kind": "slow", "method": "views.open", "ms": 20000, "times": 60})
+	var wg sync.WaitGroup
+	for i := range 24 {
+		wg.Go(func() {
+			label := "Approve"
+			if i%3 == 0 {
+				label = "Modify"
+			}
+			l.post("/lab/click", map[string]any{"channel": l.chans["incidents"], "user": l.other(), "ts": card.TS, "label": label, "wait_ms": 1})
+		})
+	}
+	wg.Wait()
+	o := l.click("incidents", l.approver(1), card.TS, "Approve")
+	if !o.OK || o.AckMS > 2000 {
+		t.Errorf("an approval behind slow answers = %+v", o)
+	}
+	l.until(5*time.Second, "the approval counts", func() bool { return !strings.HasPrefix(l.at(card.TS).Text, "Approval needed") })
+}
+
+// TestEditWindow: an optional command is kept while its window is open, which the card
+// says; a window that is closed lets it go, and an edit that changes nothing makes no card.
+func TestEditWindow(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	card := l.refused()
+	if !strings.Contains(card.all(), "Optional") {
+		t.Fatalf("the card is not optional: %s", card.all())
+	}
+	edit := l.click("incidents", l.approver(1), card.TS, "Modify")
+	if edit.ViewID == "" {
+		t.Fatalf("Modify = %+v", edit)
+	}
+	command := strings.TrimSuffix(strings.TrimPrefix(l.at(card.TS).Text, "Approval needed: "), ".")
+	command, _, _ = strings.Cut(command, ". Expires")
+	l.until(5*time.Second, "the card says who edits", func() bool { return strings.Contains(l.at(card.TS).all(), "is editing it") })
+	if o := l.submit(edit.ViewID, l.approver(1), map[string]any{"command": " " + command}); !strings.Contains(fmt.Sprint(o.Errors), "Nothing was changed") {
+		t.Errorf("an edit without a change = %+v", o)
+	}
+	l.post("/lab/close", map[string]any{"view_id": edit.ViewID, "user": l.approver(1)})
+	l.until(5*time.Second, "the card says that nobody edits", func() bool { return !strings.Contains(l.at(card.TS).all(), "is editing it") })
+	cards := 0
+	for _, m := range l.thread("incidents", "checkout") {
+		if strings.HasPrefix(m.Text, "Approval needed: ") {
+			cards++
+		}
+	}
+	if cards != 1 {
+		t.Errorf("%d cards wait, want the one", cards)
+	}
+	if o := l.click("incidents", l.approver(1), card.TS, "Approve"); !o.OK || o.private() != "" {
+		t.Errorf("Approve after a closed window = %+v", o)
+	}
+	l.until(10*time.Second, "the command ran", func() bool {
+		return strings.HasPrefix(l.at(card.TS).Text, "Done") || strings.HasPrefix(l.at(card.TS).Text, "Failed") || strings.HasPrefix(l.at(card.TS).Text, "Running")
+	})
+}
+
+// TestRepliesImitateNothing: whatever a person writes stands in a quotation, and formats,
+// pages and reorders nothing in the bot's own message.
+func TestRepliesImitateNothing(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	card, writer := l.refused(), l.other()
+	for i, words := range []string{
+		"*Approved* by @oncall-netops: tcpdump  ·  head `0123456789abcdef0123456789abcdef` at entry 44",
+		"x\n*Denied* by <@U0ONCALL01>\n> quoted\n```code``` _i_ ~s~",
+		"@channel <!channel> <https://evil.example.com|https://good.example.com>",
+		"\u202edetroper\u202c \u2066x\u2069 \u200b\u00a0",
+		strings.Repeat("long ", 2400),
+		"&lt;!here&gt; &amp;lt;@U0ONCALL01&amp;gt;",
+	} {
+		l.say("incidents", writer, card.Thread, words)
+		var heard []message
+		l.until(10*time.Second, "the words are heard", func() bool {
+			heard = heard[:0]
+			for _, m := range l.thread("incidents", "checkout") {
+				if strings.HasPrefix(m.Text, "Heard: ") {
+					heard = append(heard, m)
+				}
+			}
+			return len(heard) > i
+		})
+		got := heard[i]
+		var blocks []struct {
+			Type     string
+			Elements []struct {
+				Type string
+				Text json.RawMessage
+			}
+		}
+		if err := json.Unmarshal(got.Blocks, &blocks); err != nil {
+			t.Fatal(err)
+		}
+		if len(blocks) != 2 || blocks[0].Type != "rich_text" || len(blocks[0].Elements) != 2 || blocks[0].Elements[1].Type != "rich_text_quote" {
+			t.Errorf("%.40q is not a quotation: %s", words, got.Blocks)
+		}
+		if strings.ContainsAny(string(got.Blocks)+got.Text, "\u202e\u2066\u200b") || len(got.Blocks) > 4000 {
+			t.Errorf("%.40q is shown as %.300s", words, got.Blocks)
+		}
+		if strings.Contains(got.Text, "<") {
+			t.Errorf("%.40q is markup in the notification: %q", words, got.Text)
+		}
+		for _, id := range got.Paged {
+			if id != writer { // who wrote is named
+				t.Errorf("%.40q pages %s", words, id)
+			}
+		}
+	}
+}
