@@ -57,7 +57,8 @@ var arrows = map[string][]string{
 	"ghostbot/agent/gemini":     {"ghostbot/agent", "ghostbot/agent/words", "ghostbot/safeexec"},
 	"ghostbot/agent/rca":        {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
 
-	"ghostbot/bot":          {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/tampered", "ghostbot/bot/thread"},
+	"ghostbot/bot":          {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/tampered", "ghostbot/bot/thread"},
+	"ghostbot/bot/inbox":    {"ghostbot/agent", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/store"},
 	"ghostbot/bot/tampered": {"ghostbot/agent", "ghostbot/bot/show"},
 	"ghostbot/bot/access":   {},
 	"ghostbot/bot/proposal": {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access"},

@@ -32,6 +32,10 @@
 // # What people see
 //
 // The room thread keeps the messages of a case in step with its journal.
+//
+// # What people write
+//
+// It waits in the room inbox until the holder has journaled it.
 package bot
 
 import (

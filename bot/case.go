@@ -5,13 +5,14 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"ghostbot/bot/proposal"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
@@ -320,8 +321,8 @@ func (h *holder) each(ctx context.Context, f func(proposal.Stored) error) error 
 	return nil
 }
 
-func (h *holder) people() *People {
-	return &People{db: h.d.o.DB, sid: h.sid, fence: h.fence, feed: h.log, log: h.log.Journal("case")}
+func (h *holder) people() *inbox.People {
+	return &inbox.People{DB: h.d.o.DB, SessionID: h.sid, Fence: h.fence, Feed: h.log, Log: h.log.Journal("case")}
 }
 
 // save stores the session file under the case's fence.
@@ -391,7 +392,7 @@ func (h *holder) unread(ctx context.Context) {
 		return
 	}
 	for _, v := range items {
-		var it inboxItem
+		var it inbox.Item
 		if json.Unmarshal(v.Data, &it) != nil || it.Instruction == nil {
 			continue
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"ghostbot/bot/proposal"
 	"log/slog"
 	"slices"
 	"strings"
@@ -13,6 +12,8 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
@@ -360,7 +361,7 @@ func (d *Desk) Carry(ctx context.Context, sid string) error {
 			return err
 		}
 		asked := proposal.Wait(ctx, d.o.DB, sid, proposal.PollEvery, func() (bool, time.Time, error) {
-			q, err := loadQuestion(ctx, d.o.DB, sid, brokenID)
+			q, err := inbox.Load(ctx, d.o.DB, sid, brokenID)
 			return q.Answer != nil, time.Time{}, err
 		})
 		if asked != nil {

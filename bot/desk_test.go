@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"ghostbot/bot/proposal"
 	"os"
 	"strings"
 	"sync"
@@ -13,6 +12,7 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/safeexec"

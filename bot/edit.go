@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
@@ -74,11 +75,11 @@ func (d *Desk) Release(ctx context.Context, c Click) error {
 
 // putHold stores p together with the item of the inbox that brings its card up to date.
 func (d *Desk) putHold(ctx context.Context, p *proposal.Stored, c Click, hold show.Hold) error {
-	body, err := json.Marshal(inboxItem{Kind: show.KindOfHold, At: time.Now().UTC(), Hold: &hold})
+	body, err := json.Marshal(inbox.Item{Kind: show.KindOfHold, At: time.Now().UTC(), Hold: &hold})
 	if err != nil {
 		return err
 	}
-	return p.Put(ctx, d.o.DB, c.SessionID, nil, []store.Write{{Key: inboxKey(c.SessionID, c.Delivery), Data: body}})
+	return p.Put(ctx, d.o.DB, c.SessionID, nil, []store.Write{{Key: inbox.Key(c.SessionID, c.Delivery), Data: body}})
 }
 
 // unchanged reports whether an edit is the very command that waits already.

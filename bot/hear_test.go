@@ -16,6 +16,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/audit"
+	"ghostbot/bot/inbox"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 	"ghostbot/store"
@@ -179,7 +180,7 @@ func TestManySimilarCases(t *testing.T) {
 	})
 	of.until("every case is done with its neighbours", func() bool {
 		for _, sid := range sids {
-			if ok, err := of.desk.seen(context.Background(), sid, "neighbours"); err != nil || !ok {
+			if ok, err := inbox.Seen(context.Background(), of.db, sid, "neighbours"); err != nil || !ok {
 				return false
 			}
 		}

@@ -2,13 +2,13 @@ package bot
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"ghostbot/bot/proposal"
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/tampered"
 	"ghostbot/bot/thread"
@@ -225,21 +225,17 @@ func (h *holder) broken(ctx context.Context, why error) (closed bool, err error)
 
 // brokenQuestion returns the stored question about damaged journals. One that was
 // asked about other damage is replaced, with its answer.
-func (h *holder) brokenQuestion(ctx context.Context, text string) (storedQuestion, error) {
-	q, err := loadQuestion(ctx, h.d.o.DB, h.sid, brokenID)
+func (h *holder) brokenQuestion(ctx context.Context, text string) (inbox.Question, error) {
+	q, err := inbox.Load(ctx, h.d.o.DB, h.sid, brokenID)
 	if err == nil && q.Question.Text == text {
 		return q, nil
 	}
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return q, err
 	}
-	was := q.version
-	q = storedQuestion{Question: agent.Question{ID: brokenID, Kind: AskTampered, Text: text, Options: tampered.Options()[1:], Who: h.deciders()}}
-	data, err := json.Marshal(q)
-	if err != nil {
-		return q, err
-	}
-	q.version, err = h.d.o.DB.Put(ctx, questionKey(h.sid, brokenID), data, was)
+	was := q
+	q = inbox.Question{Question: agent.Question{ID: brokenID, Kind: AskTampered, Text: text, Options: tampered.Options()[1:], Who: h.deciders()}}
+	err = q.Replace(ctx, h.d.o.DB, h.sid, was)
 	return q, err
 }
 

@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"ghostbot/bot/proposal"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,8 @@ import (
 	"ghostbot/agent"
 	"ghostbot/agent/checksum"
 	"ghostbot/audit"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 	"ghostbot/store"
@@ -119,14 +120,14 @@ func (of *office) again(edit ...func(*Options)) (stop func()) {
 }
 
 // questions are the stored questions about files, open or not.
-func (of *office) questions(sid string) (out []storedQuestion) {
+func (of *office) questions(sid string) (out []inbox.Question) {
 	of.t.Helper()
 	vs, err := of.db.List(context.Background(), sid, "question/")
 	if err != nil {
 		of.t.Fatal(err)
 	}
 	for _, v := range vs {
-		var q storedQuestion
+		var q inbox.Question
 		if err := json.Unmarshal(v.Data, &q); err != nil {
 			of.t.Fatal(err)
 		}
@@ -460,7 +461,7 @@ func TestAnOpenQuestionAboutOtherFilesIsClosed(t *testing.T) {
 	if r, err := of.desk.Answer(context.Background(), sid, first, ChooseContinue, "U1", ""); err != nil || r.OK {
 		t.Errorf("an answer about other files is taken: %+v, %v", r, err)
 	}
-	q, err := loadQuestion(context.Background(), of.db, sid, first)
+	q, err := inbox.Load(context.Background(), of.db, sid, first)
 	if err != nil || q.Answer == nil || q.Answer.Key != agent.AnswerExpired || q.Answer.By != "" {
 		t.Errorf("the first question: %+v, %v", q.Answer, err)
 	}
@@ -590,7 +591,7 @@ func TestAnotherDamageOfTheJournalsIsAskedAbout(t *testing.T) {
 	sid := of.open("d1")
 	h := &holder{d: of.desk, sid: sid}
 	ctx := context.Background()
-	ask := func(why string) storedQuestion {
+	ask := func(why string) inbox.Question {
 		q, err := h.brokenQuestion(ctx, why)
 		if err != nil {
 			t.Fatal(err)

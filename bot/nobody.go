@@ -7,6 +7,7 @@ import (
 	"fmt"
 
 	"ghostbot/agent"
+	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 )
 
@@ -40,7 +41,7 @@ func (d *Desk) Unapproved(ctx context.Context, sid, proposalID, why string) erro
 // has no answer of silence.
 func (d *Desk) Unanswered(ctx context.Context, sid, id, why string) error {
 	for {
-		q, err := loadQuestion(ctx, d.o.DB, sid, id)
+		q, err := inbox.Load(ctx, d.o.DB, sid, id)
 		if err != nil {
 			return fmt.Errorf("close question: %w", err)
 		}
@@ -53,12 +54,12 @@ func (d *Desk) Unanswered(ctx context.Context, sid, id, why string) error {
 	}
 }
 
-func (d *Desk) close(ctx context.Context, sid string, q storedQuestion, why string) error {
+func (d *Desk) close(ctx context.Context, sid string, q inbox.Question, why string) error {
 	now, err := d.o.DB.Now(ctx)
 	if err != nil {
 		return err
 	}
-	return answer(ctx, d.o.DB, sid, q, agent.Answer{Key: agent.AnswerExpired, Text: why, At: now})
+	return inbox.Answer(ctx, d.o.DB, sid, q, agent.Answer{Key: agent.AnswerExpired, Text: why, At: now})
 }
 
 // retire closes the questions about an earlier state of the case's files, all but
@@ -70,7 +71,7 @@ func (h *holder) retire(ctx context.Context, entries []agent.Entry, keep string)
 		if e.Kind != agent.KindQuestion || json.Unmarshal(e.Body, &q) != nil || q.Kind != AskTampered || q.ID == keep {
 			continue
 		}
-		stored, err := loadQuestion(ctx, h.d.o.DB, h.sid, q.ID)
+		stored, err := inbox.Load(ctx, h.d.o.DB, h.sid, q.ID)
 		if err != nil {
 			return err
 		}

@@ -5,11 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"ghostbot/bot/proposal"
 	"strings"
 	"time"
 
 	"ghostbot/bot/access"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
@@ -61,7 +62,7 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 			}
 			return r, err
 		}
-		seen, err := d.seen(ctx, c.SessionID, c.Delivery)
+		seen, err := inbox.Seen(ctx, d.o.DB, c.SessionID, c.Delivery)
 		if err != nil || seen {
 			return Reply{OK: true, State: p.State, Text: "Already recorded."}, err
 		}
@@ -231,11 +232,11 @@ func (d *Desk) lateReason(ctx context.Context, c Click, p proposal.Stored) (Repl
 // noteRefusal puts a refusal into the inbox so that the holder journals it. A
 // refusal that cannot be stored is still a refusal.
 func (d *Desk) noteRefusal(ctx context.Context, c Click, p proposal.Stored, why string) {
-	body, err := json.Marshal(inboxItem{Kind: show.KindOfRefusal, At: time.Now().UTC(),
+	body, err := json.Marshal(inbox.Item{Kind: show.KindOfRefusal, At: time.Now().UTC(),
 		Refusal: &show.Refusal{By: c.By, What: actionName(c.Action), Text: d.o.Redact(c.Text), Why: access.Plain(why), AuditID: p.Proposal.AuditID}})
 	if err == nil {
 		// The same refusal again is the same entry: pressing fast fills no journal.
-		err = d.deliver(ctx, c.SessionID, strings.Join([]string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), access.Plain(why), c.Text}, " "), body)
+		err = inbox.Deliver(ctx, d.o.DB, c.SessionID, strings.Join([]string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), access.Plain(why), c.Text}, " "), body)
 	}
 	if err != nil {
 		d.o.Log.Warn("refusal is not journaled", "session_id", c.SessionID, "by", c.By, "err", err)

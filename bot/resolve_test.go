@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"ghostbot/bot/access"
-	"ghostbot/bot/proposal"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -16,6 +14,9 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/audit"
+	"ghostbot/bot/access"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
@@ -555,7 +556,7 @@ func TestDrainTakesEachInstructionOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := &People{db: of.db, sid: a.SessionID, fence: a.Fence, log: log.Journal("case")}
+	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Log: log.Journal("case")}
 	got, err := p.Drain(ctx)
 	if err != nil || len(got) != 2 || got[0].Text != "it is port 18081, [masked]" {
 		t.Errorf("Drain = %+v, %v", got, err)
@@ -571,7 +572,7 @@ func TestDrainTakesEachInstructionOnce(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	of, a, _, log := starter(t)
 	ctx := context.Background()
-	p := &People{db: of.db, sid: a.SessionID, fence: a.Fence, log: log.Journal("case")}
+	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Log: log.Journal("case")}
 	q := agent.Question{ID: "q1", Kind: "extend", Text: "more?", Options: []agent.Option{{Key: "report", Label: "Report"}, {Key: "extend", Label: "Extend"}}, Who: "approvers", Expires: time.Now().Add(time.Minute)}
 	got := make(chan agent.Answer, 1)
 	go func() {
@@ -581,7 +582,7 @@ func TestQuestion(t *testing.T) {
 		}
 		got <- ans
 	}()
-	of.until("the question is stored", func() bool { _, err := loadQuestion(ctx, of.db, a.SessionID, "q1"); return err == nil })
+	of.until("the question is stored", func() bool { _, err := inbox.Load(ctx, of.db, a.SessionID, "q1"); return err == nil })
 	for _, tt := range []struct{ by, key, want string }{{"U9", "extend", "not an approver"}, {"U1", "nonsense", "not one of the answers"}} {
 		if r, err := of.desk.Answer(ctx, a.SessionID, "q1", tt.key, tt.by, ""); err != nil || r.OK || !strings.Contains(r.Text, tt.want) {
 			t.Errorf("Answer(%s, %s) = %+v, %v", tt.by, tt.key, r, err)
@@ -607,7 +608,7 @@ func TestQuestion(t *testing.T) {
 func TestQuestionEndsByItself(t *testing.T) {
 	of, a, _, log := starter(t)
 	ctx := context.Background()
-	p := &People{db: of.db, sid: a.SessionID, fence: a.Fence, log: log.Journal("case")}
+	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Log: log.Journal("case")}
 	q := agent.Question{ID: "q1", Text: "?", Expires: time.Now().Add(50 * time.Millisecond)}
 	if ans, err := p.Ask(ctx, q); err != nil || ans.Key != "expired" {
 		t.Errorf("silence = %+v, %v", ans, err)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
@@ -151,13 +152,13 @@ func (h *holder) point(ctx context.Context, older string) error {
 		if slot == similarMax-1 {
 			n.Text += " Further ones are not named here."
 		}
-		body, err := json.Marshal(inboxItem{Kind: show.KindOfNotice, At: time.Now().UTC(), Notice: &n})
+		body, err := json.Marshal(inbox.Item{Kind: show.KindOfNotice, At: time.Now().UTC(), Notice: &n})
 		if err != nil {
 			return err
 		}
 		taken := store.Key{Scope: older, Name: fmt.Sprintf("seen/similar-%d", slot)}
 		err = h.d.o.DB.Commit(ctx, store.Commit{Scope: older, Guards: []store.Guard{{Key: taken, Version: store.Absent}},
-			Writes: []store.Write{{Key: taken, Data: []byte(`"` + h.sid + `"`)}, {Key: inboxKey(older, "similar "+h.sid), Data: body}}})
+			Writes: []store.Write{{Key: taken, Data: []byte(`"` + h.sid + `"`)}, {Key: inbox.Key(older, "similar "+h.sid), Data: body}}})
 		if err == nil || !conflict(err) {
 			return err
 		}

@@ -3,10 +3,11 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"ghostbot/bot/proposal"
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/proposal"
 	"ghostbot/store"
 )
 
@@ -69,7 +70,7 @@ func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) 
 		return s, err
 	}
 	for _, v := range qs {
-		var q storedQuestion
+		var q inbox.Question
 		if json.Unmarshal(v.Data, &q) == nil && q.Answer == nil {
 			s.State = "waiting for an answer"
 		}

@@ -1,11 +1,15 @@
-package bot
+// Package inbox is what people wrote or answered and the holder of a case has not
+// journaled yet, and the side of it that the agent sees: [People].
+//
+// Whatever takes something from here does so in the step that writes its entry, so
+// that a crash loses nothing and journals nothing twice.
+package inbox
 
 import (
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"ghostbot/agent"
@@ -13,16 +17,23 @@ import (
 	"ghostbot/store"
 )
 
-// conflict reports whether err means that a guard did not hold and nothing
-// happened.
+// Journal is the case journal.
+type Journal interface {
+	// AppendVia makes a line durable together with what via commits.
+	AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (n uint64, hash string, err error)
+}
+
+// Feed is the entries of one case, to read.
+type Feed interface {
+	// Since returns the entries with n > after, in order.
+	Since(after uint64) ([]agent.Entry, error)
+}
+
 func conflict(err error) bool { return errors.Is(err, store.ErrConflict) }
 
-// instructionMax is the longest instruction that is kept, in bytes.
-const instructionMax = 4000
-
-// inboxItem is a value at inbox/{id}: something that people did and the holder
+// Item is a value at inbox/{id}: something that people did and the holder
 // of the case has not journaled yet.
-type inboxItem struct {
+type Item struct {
 	Kind        string             `json:"kind"` // instruction, refusal, notice, hold
 	At          time.Time          `json:"at"`
 	Instruction *agent.Instruction `json:"instruction,omitempty"`
@@ -31,8 +42,8 @@ type inboxItem struct {
 	Hold        *show.Hold         `json:"hold,omitempty"`
 }
 
-// body is what stands in the journal of the item.
-func (it inboxItem) body() any {
+// Body is what stands in the journal of the item.
+func (it Item) Body() any {
 	switch it.Kind {
 	case show.KindOfRefusal:
 		return it.Refusal
@@ -44,54 +55,16 @@ func (it inboxItem) body() any {
 	return it.Instruction
 }
 
-// Words are what a person wrote in the thread of a case.
-type Words struct {
-	Delivery  string
-	SessionID string
-	By, Team  string
-	Text      string
-}
-
-// Instruct stores what a person wrote for the brain to read at its next turn.
-// The once-key of the delivery and the item are one step; the same delivery
-// again is success.
-func (d *Desk) Instruct(ctx context.Context, w Words) error {
-	c, err := d.Case(ctx, w.SessionID)
-	if err != nil {
-		return err
-	}
-	if c.Closed {
-		return ErrClosed
-	}
-	text := strings.TrimSpace(w.Text)
-	if len(text) > instructionMax {
-		text = strings.ToValidUTF8(text[:instructionMax], "") + "…"
-	}
-	item := inboxItem{Kind: "instruction", At: time.Now().UTC(),
-		Instruction: &agent.Instruction{By: w.By, Text: d.o.Redact(text), At: time.Now().UTC()}}
-	body, err := json.Marshal(item)
-	if err != nil {
-		return err
-	}
-	if err := d.deliver(ctx, w.SessionID, w.Delivery, body); err != nil {
-		return err
-	}
-	if c, err := d.Case(ctx, w.SessionID); err == nil && c.Closed {
-		return ErrClosed // just now: nobody reads it
-	}
-	return nil
-}
-
-// inboxKey is a new place in the inbox, after all that is there.
-func inboxKey(sid, delivery string) store.Key {
+// Key is a new place in the inbox, after all that is there.
+func Key(sid, delivery string) store.Key {
 	return store.Key{Scope: sid, Name: fmt.Sprintf("inbox/%020d-%s", time.Now().UnixNano(), store.KeyPart(delivery))}
 }
 
-// deliver stores one inbox item together with the once-key of its delivery.
-func (d *Desk) deliver(ctx context.Context, sid, delivery string, body []byte) error {
+// Deliver stores one inbox item together with the once-key of its delivery.
+func Deliver(ctx context.Context, db store.DB, sid, delivery string, body []byte) error {
 	seen := store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)}
-	item := inboxKey(sid, delivery)
-	err := d.o.DB.Commit(ctx, store.Commit{Scope: sid,
+	item := Key(sid, delivery)
+	err := db.Commit(ctx, store.Commit{Scope: sid,
 		Guards: []store.Guard{{Key: seen, Version: store.Absent}},
 		Writes: []store.Write{{Key: seen, Data: []byte(`{"inbox":true}`)}, {Key: item, Data: body}}})
 	if conflict(err) {
@@ -100,8 +73,9 @@ func (d *Desk) deliver(ctx context.Context, sid, delivery string, body []byte) e
 	return err
 }
 
-func (d *Desk) seen(ctx context.Context, sid, delivery string) (bool, error) {
-	_, err := d.o.DB.Get(ctx, store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)})
+// Seen reports whether a delivery was acted on already.
+func Seen(ctx context.Context, db store.DB, sid, delivery string) (bool, error) {
+	_, err := db.Get(ctx, store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)})
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
 	}
@@ -110,27 +84,27 @@ func (d *Desk) seen(ctx context.Context, sid, delivery string) (bool, error) {
 
 // People is the people of one case's thread, as the agent sees them.
 type People struct {
-	db    store.DB
-	sid   string
-	fence func() uint64
-	feed  Feed
-	log   Journal // case journal
+	DB        store.DB
+	SessionID string
+	Fence     func() uint64
+	Feed      Feed
+	Log       Journal // case journal
 }
 
 // Drain implements [agent.People]: each item leaves the inbox in the same step
 // in which its entry becomes durable.
 func (p *People) Drain(ctx context.Context) ([]agent.Instruction, error) {
-	items, err := p.db.List(ctx, p.sid, "inbox/")
+	items, err := p.DB.List(ctx, p.SessionID, "inbox/")
 	if err != nil {
 		return nil, fmt.Errorf("read inbox: %w", err)
 	}
 	var out []agent.Instruction
 	for _, v := range items {
-		var it inboxItem
+		var it Item
 		if err := json.Unmarshal(v.Data, &it); err != nil {
 			return out, fmt.Errorf("inbox item %s: %w", v.Key, err)
 		}
-		_, _, err := p.log.AppendVia(ctx, it.Kind, it.body(), p.taking(v))
+		_, _, err := p.Log.AppendVia(ctx, it.Kind, it.Body(), p.taking(v))
 		if conflict(err) {
 			continue // the case's other reader took it
 		}
@@ -147,7 +121,7 @@ func (p *People) Drain(ctx context.Context) ([]agent.Instruction, error) {
 // taking commits a line and the removal of the inbox item it stands for.
 func (p *People) taking(v store.Value) func(context.Context, store.Line) error {
 	return func(ctx context.Context, l store.Line) error {
-		return p.db.Commit(ctx, store.Commit{Scope: p.sid, Fence: p.fence(),
+		return p.DB.Commit(ctx, store.Commit{Scope: p.SessionID, Fence: p.Fence(),
 			Guards: []store.Guard{{Key: v.Key, Version: v.Version}},
 			Writes: []store.Write{{Key: v.Key}}, Lines: []store.Line{l}})
 	}
@@ -156,17 +130,17 @@ func (p *People) taking(v store.Value) func(context.Context, store.Line) error {
 // instructed reports whether an instruction came after the question with this id:
 // in the inbox, or in the journal already.
 func (p *People) instructed(ctx context.Context, question string) (bool, error) {
-	items, err := p.db.List(ctx, p.sid, "inbox/")
+	items, err := p.DB.List(ctx, p.SessionID, "inbox/")
 	if err != nil {
 		return false, err
 	}
 	for _, v := range items {
-		var it inboxItem
+		var it Item
 		if json.Unmarshal(v.Data, &it) == nil && it.Kind == agent.KindInstruction {
 			return true, nil
 		}
 	}
-	entries, err := p.feed.Since(0)
+	entries, err := p.Feed.Since(0)
 	if err != nil {
 		return false, err
 	}

@@ -1,0 +1,196 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+	"ghostbot/store"
+	"ghostbot/store/file"
+)
+
+const sid = "ghost_20260314_104512"
+
+// tape is a journal whose entries are durable with what is committed beside them.
+type tape struct {
+	mu      sync.Mutex
+	entries []agent.Entry
+	last    string
+}
+
+func (j *tape) AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (uint64, string, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	raw, err := json.Marshal(body)
+	if err != nil {
+		return 0, "", err
+	}
+	n := uint64(len(j.entries) + 1)
+	hash := fmt.Sprintf("%064d", n)
+	if err := via(ctx, store.Line{Journal: "case", N: n, Prev: j.last, Hash: hash, Data: raw}); err != nil {
+		return 0, "", err
+	}
+	j.entries, j.last = append(j.entries, agent.Entry{N: n, Kind: kind, Body: raw}), hash
+	return n, hash, nil
+}
+
+func (j *tape) Since(after uint64) ([]agent.Entry, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return append([]agent.Entry(nil), j.entries[min(after, uint64(len(j.entries))):]...), nil
+}
+
+func (j *tape) kinds() (out []string) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	for _, e := range j.entries {
+		out = append(out, e.Kind)
+	}
+	return out
+}
+
+func people(t *testing.T) (*People, *tape) {
+	t.Helper()
+	db, err := file.Open(t.TempDir(), file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	l, err := db.Acquire(t.Context(), sid, "me", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j := &tape{}
+	return &People{DB: db, SessionID: sid, Fence: func() uint64 { return l.Fence }, Feed: j, Log: j}, j
+}
+
+func (p *People) put(t *testing.T, delivery string, it Item) {
+	t.Helper()
+	body, err := json.Marshal(it)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := Deliver(t.Context(), p.DB, sid, delivery, body); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Each kind of item becomes an entry of its kind, once, in the order in which they
+// came; only instructions are for the brain.
+func TestDrain(t *testing.T) {
+	p, j := people(t)
+	if seen, err := Seen(t.Context(), p.DB, sid, "a"); err != nil || seen {
+		t.Errorf("Seen before = %v, %v", seen, err)
+	}
+	p.put(t, "a", Item{Kind: "instruction", Instruction: &agent.Instruction{By: "U1", Text: "port 8444"}})
+	p.put(t, "b", Item{Kind: show.KindOfRefusal, Refusal: &show.Refusal{By: "U9", What: "approve"}})
+	p.put(t, "a", Item{Kind: "instruction", Instruction: &agent.Instruction{By: "U1", Text: "port 8444"}})
+	p.put(t, "c", Item{Kind: show.KindOfNotice, Notice: &show.Notice{Text: "look"}})
+	p.put(t, "d", Item{Kind: show.KindOfHold, Hold: &show.Hold{AuditID: "x", By: "U1"}})
+	var wg sync.WaitGroup
+	got := make([][]agent.Instruction, 2)
+	for i := range got { // the holder and the agent read at the same time
+		wg.Go(func() {
+			var err error
+			if got[i], err = p.Drain(context.Background()); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if all := append(got[0], got[1]...); len(all) != 1 || all[0].Text != "port 8444" {
+		t.Errorf("instructions = %+v, want the one, once", all)
+	}
+	seen := map[string]int{}
+	for _, k := range j.kinds() {
+		seen[k]++
+	}
+	if diff := cmp.Diff(map[string]int{"instruction": 1, "refusal": 1, "notice": 1, "hold": 1}, seen); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+	for _, e := range j.entries {
+		if string(e.Body) == "null" {
+			t.Errorf("an entry of kind %s says nothing", e.Kind)
+		}
+	}
+	if seen, err := Seen(t.Context(), p.DB, sid, "a"); err != nil || !seen {
+		t.Errorf("Seen after = %v, %v", seen, err)
+	}
+}
+
+// What does not decode stops the reading: nothing behind it is lost or overtakes it.
+func TestDamagedItem(t *testing.T) {
+	p, j := people(t)
+	if err := Deliver(t.Context(), p.DB, sid, "a", []byte(`{`)); err != nil {
+		t.Fatal(err)
+	}
+	p.put(t, "b", Item{Kind: "instruction", Instruction: &agent.Instruction{Text: "x"}})
+	if _, err := p.Drain(t.Context()); err == nil || len(j.kinds()) != 0 {
+		t.Errorf("Drain = %v with entries %v", err, j.kinds())
+	}
+}
+
+func TestAskOnce(t *testing.T) {
+	p, j := people(t)
+	q := agent.Question{ID: "q1", Text: "more?", Expires: time.Now().Add(time.Minute)}
+	answered := make(chan agent.Answer, 2)
+	ask := func() {
+		a, err := p.Ask(context.Background(), q)
+		if err != nil {
+			t.Error(err)
+		}
+		answered <- a
+	}
+	go ask()
+	var stored Question
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		var err error
+		if stored, err = Load(t.Context(), p.DB, sid, "q1"); err == nil {
+			break
+		}
+		if !errors.Is(err, store.ErrNotFound) || time.Now().After(end) {
+			t.Fatal(err)
+		}
+	}
+	if err := Answer(t.Context(), p.DB, sid, stored, agent.Answer{Key: "yes", By: "U1"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := Answer(t.Context(), p.DB, sid, stored, agent.Answer{Key: "no", By: "U2"}); !conflict(err) {
+		t.Errorf("a second answer to what was read before: %v", err)
+	}
+	<-answered
+	ask() // after a crash it is asked again
+	if a := <-answered; a.Key != "yes" || a.By != "U1" {
+		t.Errorf("answer = %+v", a)
+	}
+	if diff := cmp.Diff([]string{"question", "answer"}, j.kinds()); diff != "" {
+		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+func TestReplace(t *testing.T) {
+	p, _ := people(t)
+	old := Question{}
+	q := Question{Question: agent.Question{ID: "q1", Text: "a"}}
+	if err := q.Replace(t.Context(), p.DB, sid, old); err != nil {
+		t.Fatal(err)
+	}
+	next := Question{Question: agent.Question{ID: "q1", Text: "b"}}
+	if err := next.Replace(t.Context(), p.DB, sid, q); err != nil {
+		t.Fatal(err)
+	}
+	if err := next.Replace(t.Context(), p.DB, sid, q); !conflict(err) {
+		t.Errorf("what is not there any more is replaced: %v", err)
+	}
+	if got, err := Load(t.Context(), p.DB, sid, "q1"); err != nil || got.Question.Text != "b" || got.Answer != nil {
+		t.Errorf("Load = %+v, %v", got, err)
+	}
+}

@@ -1,0 +1,136 @@
+package inbox
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"ghostbot/agent"
+	"ghostbot/bot/proposal"
+	"ghostbot/store"
+)
+
+// Question is the value at question/{id}.
+type Question struct {
+	Question  agent.Question `json:"question"`
+	Answer    *agent.Answer  `json:"answer,omitempty"`
+	Journaled bool           `json:"journaled"` // the answer entry exists
+	version   store.Version
+}
+
+// Load reads a stored question.
+func Load(ctx context.Context, db store.DB, sid, id string) (Question, error) {
+	var q Question
+	v, err := db.Get(ctx, proposal.QuestionKey(sid, id))
+	if err != nil {
+		return q, err
+	}
+	if err := json.Unmarshal(v.Data, &q); err != nil {
+		return q, fmt.Errorf("question %s: %w", id, err)
+	}
+	q.version = v.Version
+	return q, nil
+}
+
+// Ask implements [agent.People]. The question entry is written in the step that
+// stores the question, the answer entry in the step that marks it read; asking
+// again after a crash finds both.
+func (p *People) Ask(ctx context.Context, q agent.Question) (agent.Answer, error) {
+	if err := p.store(ctx, q); err != nil {
+		return agent.Answer{}, fmt.Errorf("ask %s: %w", q.ID, err)
+	}
+	var got Question
+	err := proposal.Wait(ctx, p.DB, p.SessionID, proposal.PollEvery, func() (bool, time.Time, error) {
+		var err error
+		got, err = p.look(ctx, q)
+		return got.Answer != nil, q.Expires, err
+	})
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	if got.Journaled {
+		return *got.Answer, nil
+	}
+	got.Journaled = true
+	data, err := json.Marshal(got)
+	if err != nil {
+		return agent.Answer{}, err
+	}
+	_, _, err = p.Log.AppendVia(ctx, "answer", agent.AnswerEntry{ID: q.ID, Answer: *got.Answer}, p.with(q.ID, got.version, data))
+	return *got.Answer, err
+}
+
+func (p *People) store(ctx context.Context, q agent.Question) error {
+	if _, err := Load(ctx, p.DB, p.SessionID, q.ID); !errors.Is(err, store.ErrNotFound) {
+		return err // asked before: err is nil
+	}
+	data, err := json.Marshal(Question{Question: q})
+	if err != nil {
+		return err
+	}
+	_, _, err = p.Log.AppendVia(ctx, "question", q, p.with(q.ID, store.Absent, data))
+	return err
+}
+
+// with commits a line together with the question's new value.
+func (p *People) with(id string, want store.Version, data []byte) func(context.Context, store.Line) error {
+	k := proposal.QuestionKey(p.SessionID, id)
+	return func(ctx context.Context, l store.Line) error {
+		return p.DB.Commit(ctx, store.Commit{Scope: p.SessionID, Fence: p.Fence(),
+			Guards: []store.Guard{{Key: k, Version: want}},
+			Writes: []store.Write{{Key: k, Data: data}}, Lines: []store.Line{l}})
+	}
+}
+
+// look reads the question; an expiry, and for a free question an instruction,
+// are answers too.
+func (p *People) look(ctx context.Context, q agent.Question) (Question, error) {
+	got, err := Load(ctx, p.DB, p.SessionID, q.ID)
+	if err != nil || got.Answer != nil {
+		return got, err
+	}
+	now, err := p.DB.Now(ctx)
+	if err != nil {
+		return got, err
+	}
+	var a *agent.Answer
+	if !q.Expires.IsZero() && !now.Before(q.Expires) {
+		a = &agent.Answer{Key: agent.AnswerExpired, At: now}
+	} else if q.Free {
+		if ok, err := p.instructed(ctx, q.ID); err != nil {
+			return got, err
+		} else if ok {
+			a = &agent.Answer{Key: "instruction", At: now}
+		}
+	}
+	if a == nil {
+		return got, nil
+	}
+	if err := Answer(ctx, p.DB, p.SessionID, got, *a); err != nil && !conflict(err) {
+		return got, err
+	}
+	return Load(ctx, p.DB, p.SessionID, q.ID)
+}
+
+// Replace stores q in the place of old, if that is still what is stored.
+func (q *Question) Replace(ctx context.Context, db store.DB, sid string, old Question) error {
+	data, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	q.version, err = db.Put(ctx, proposal.QuestionKey(sid, q.Question.ID), data, old.version)
+	return err
+}
+
+// Answer stores an answer to q, unless somebody else did since it was read.
+func Answer(ctx context.Context, db store.DB, sid string, q Question, a agent.Answer) error {
+	q.Answer = &a
+	data, err := json.Marshal(q)
+	if err != nil {
+		return err
+	}
+	_, err = db.Put(ctx, proposal.QuestionKey(sid, q.Question.ID), data, q.version)
+	return err
+}
