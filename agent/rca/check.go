@@ -35,6 +35,8 @@ type Checked struct {
 	Rebuilt  bool      `json:"rebuilt"`  // it is what these journals give now
 	Findings []Finding `json:"findings"` // what is not as the journals have it
 	Notes    []Finding `json:"notes"`    // what a reader should know
+
+	Artefacts []Artefact `json:"-"` // the files whose hashes stand in the journals
 }
 
 // OK reports whether the file is a report of these journals.
@@ -54,10 +56,8 @@ func Check(markdown string, in Input) (Checked, error) {
 	if err != nil {
 		return c, fmt.Errorf("check report of %s: %w", in.SessionID, err)
 	}
-	built, err := Build(in)
-	if err != nil {
-		return c, err
-	}
+	built := d.build()
+	c.Artefacts = d.artefacts()
 	all := map[string]bool{}
 	for _, e := range in.Entries {
 		all[e.ID()] = true
@@ -302,16 +302,8 @@ type Artefact struct {
 	Cleaned bool   // a clean-up of the case removed it
 }
 
-// Artefacts lists the files whose hashes stand in the journals, each once, in the
+// artefacts lists the files whose hashes stand in the journals, each once, in the
 // state in which it was left last.
-func Artefacts(in Input) ([]Artefact, error) {
-	d, err := read(in)
-	if err != nil {
-		return nil, fmt.Errorf("artefacts of %s: %w", in.SessionID, err)
-	}
-	return d.artefacts(), nil
-}
-
 func (d *data) artefacts() []Artefact {
 	var out []Artefact
 	at := map[string]int{}

@@ -152,9 +152,9 @@ func TestArtefacts(t *testing.T) {
 			t.Errorf("no %q in\n%s", want, rep.Markdown)
 		}
 	}
-	list, err := Artefacts(j.input())
-	if err != nil || len(list) != 3 || list[0].SHA256 != hash("b") || !list[2].Cleaned || list[0].Cleaned {
-		t.Errorf("%+v, %v", list, err)
+	list := checked(t, j, rep.Markdown).Artefacts
+	if len(list) != 3 || list[0].SHA256 != hash("b") || !list[2].Cleaned || list[0].Cleaned {
+		t.Errorf("%+v", list)
 	}
 	c := checked(t, j, strings.Replace(rep.Markdown, hash("c"), hash("d"), 1))
 	if c.OK() || !c.says("has the hash "+hash("d")+" where the journals give "+hash("c")) {

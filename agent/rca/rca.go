@@ -77,8 +77,12 @@ func Build(in Input) (Report, error) {
 	if err != nil {
 		return Report{}, fmt.Errorf("build report of %s: %w", in.SessionID, err)
 	}
+	return d.build(), nil
+}
+
+func (d *data) build() Report {
 	if d.swept() {
-		return d.buildSweep(), nil
+		return d.buildSweep()
 	}
 	j := d.judge()
 	gaps := d.gaps(j)
@@ -102,8 +106,8 @@ func Build(in Input) (Report, error) {
 	for _, g := range gaps {
 		r.Gaps = append(r.Gaps, g.words())
 	}
-	r.Cited = mentions(r.Markdown, in.SessionID)
-	return r, nil
+	r.Cited = mentions(r.Markdown, d.in.SessionID)
+	return r
 }
 
 // short is a summary that does not say again what the title says.

@@ -76,12 +76,8 @@ func Report(in rca.Input, path string) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	left, err := rca.Artefacts(in)
-	if err != nil {
-		return Result{}, err
-	}
 	r := Result{Checked: c, Artefacts: []File{}}
-	for _, a := range left {
+	for _, a := range c.Artefacts {
 		r.Artefacts = append(r.Artefacts, File{Path: a.Path, AuditID: a.AuditID, State: compare(a)})
 	}
 	return r, nil

@@ -67,7 +67,7 @@ func (o Options) Recall(ctx context.Context, c bot.CaseInfo) ([]agent.Recalled, 
 	s := recall.NewSearch(of, agent.MaxRecalled)
 	err := each(ctx, o.DB, func(past bot.CaseInfo) {
 		at, here := past.Opening.Place, c.Opening.Place
-		if past.Closed && past.SessionID != c.SessionID && past.SessionID != c.Opening.From && (o.Scope == Deployment || at.Transport == here.Transport && at.Channel == here.Channel) {
+		if past.Closed && past.Opening.Kind == "" && past.SessionID != c.SessionID && past.SessionID != c.Opening.From && (o.Scope == Deployment || at.Transport == here.Transport && at.Channel == here.Channel) {
 			s.Add(recall.Past{ID: past.SessionID, Symptom: past.Opening.Symptom, Cause: past.Summary, At: past.ClosedAt})
 		}
 	})

@@ -126,6 +126,9 @@ func TestRecall(t *testing.T) {
 	p.closed(5, "checkout gets 502 from 192.0.2.7:8080", "secret of another channel", "C2")
 	p.closed(6, "mail is slow at mail.example.com", "The queue is full.", "C1")
 	p.put(p.index(7, "checkout gets 502 from 192.0.2.7:8080", "", "C1", false)) // open
+	sweep := p.index(9, "checkout gets 502 from 192.0.2.7:8080", "", "C1", true)
+	sweep.Opening.Kind = agent.KindSweep
+	p.put(sweep)
 	c := mine("192.0.2.7:8080 answers 502 again")
 	got, err := p.options().Recall(t.Context(), c)
 	if err != nil || ids(got) != "4 3 2" {
