@@ -89,12 +89,14 @@ func New() *Log {
 }
 
 // TCP looks at the payload of a segment that was judged.
-func (l *Log) TCP(e *tcp.Event) {
+func (l *Log) TCP(e *tcp.Event) { l.Segment(e, Sniff(e.Segment.Payload)) }
+
+// Segment is [Log.TCP] of a payload that was sniffed before.
+func (l *Log) Segment(e *tcp.Event, k Kind) {
 	p := e.Segment.Payload
 	if len(p) == 0 || e.Detail == nil || e.Verdict.Has(tcp.Retransmission) && !e.Fresh() || e.Verdict.Has(tcp.KeepAlive) {
 		return
 	}
-	k := sniff(p)
 	if e.Detail.Tag == 0 {
 		if k == Unknown {
 			return
@@ -122,8 +124,8 @@ func (l *Log) TCP(e *tcp.Event) {
 	}
 }
 
-// sniff tells from the first bytes of a segment what it may be.
-func sniff(p []byte) Kind {
+// Sniff tells from the first bytes of a segment what it may be.
+func Sniff(p []byte) Kind {
 	switch {
 	case len(p) < 5:
 	case p[0] == 'H' && len(p) >= 9 && string(p[:7]) == "HTTP/1.":

@@ -77,7 +77,7 @@ func TestHTTP(t *testing.T) {
 
 func TestSniffTakesNothingElse(t *testing.T) {
 	for _, text := range []string{"SSH-2.0-x", "GETTING", "HTTP/2.0 200", "PUTS it", "\x16\x02\x01\x00\x05hello", "\x00\x00\x00\x00\x00", "PRI * HTTP/2.0"} {
-		if k := sniff([]byte(text)); k != Unknown {
+		if k := Sniff([]byte(text)); k != Unknown {
 			t.Errorf("%q is %d", text, k)
 		}
 	}
@@ -246,7 +246,7 @@ func FuzzTLS(f *testing.F) {
 	f.Add([]byte{22, 3, 1, 0, 4, 1, 0, 0, 0}, 3)
 	f.Add([]byte{21, 3, 3, 0, 2, 2, 40}, 1)
 	f.Fuzz(func(t *testing.T, b []byte, size int) {
-		if len(b) < 5 || sniff(b) != TLS {
+		if len(b) < 5 || Sniff(b) != TLS {
 			return
 		}
 		whole, pieces := newConn(1<<20), newConn(min(max(size, 5), 1<<12))

@@ -82,7 +82,7 @@ func (l *Log) tls(s *Session, e *tcp.Event, p []byte) {
 	case !r.begun:
 		r.begun, r.next = true, g.Seq
 	case r.lost:
-		if sniff(p) != TLS {
+		if Sniff(p) != TLS {
 			return
 		}
 		r.lost, r.buf, r.skip, r.hs, r.next = false, nil, 0, nil, g.Seq

@@ -159,7 +159,9 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 	switch v.Kind {
 	case frame.TCP:
 		p.sum(v)
-		f.TCP.Read(b.segment(), v, p.n, pkt.Time)
+		in := b.segment()
+		f.TCP.Read(in, v, p.n, pkt.Time)
+		in.Tag = uint8(app.Sniff(in.Segment.Payload))
 		return
 	case frame.ICMP, frame.ICMPv6:
 		if q := control.Quote(v); q != nil && p.d.Quoted(q, &p.quote) && p.quote.Kind == frame.TCP {
@@ -230,7 +232,7 @@ func (p *pass) segment(b *batch, in *tcp.Input, e *tcp.Event) {
 		}
 		return
 	}
-	p.f.App.TCP(e)
+	p.f.App.Segment(e, app.Kind(in.Tag))
 }
 
 // add counts the trouble of a segment.

@@ -84,6 +84,11 @@ func Make(src, dst Addr, sport, dport uint16, proto uint8) (k Key, reverse bool)
 	return Key{src, dst, uint64(sport)<<32 | uint64(dport)<<16 | uint64(proto)}, false
 }
 
+// same is k == o, without a call.
+func (k *Key) same(o *Key) bool {
+	return k.B.Lo == o.B.Lo && k.A.Lo == o.A.Lo && k.Ports == o.Ports && k.A.Hi == o.A.Hi && k.B.Hi == o.B.Hi
+}
+
 // PortA is the port of A.
 func (k *Key) PortA() uint16 { return uint16(k.Ports >> 32) }
 

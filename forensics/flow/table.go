@@ -68,7 +68,7 @@ func (t *Table[T]) Guess(h uint64) uint32 {
 // FindHash is Find of a key whose hash is known.
 func (t *Table[T]) FindHash(k *Key, h uint64) (uint32, *T) {
 	if t.last != 0 {
-		if r := t.at(t.last - 1); r.key == *k {
+		if r := t.at(t.last - 1); r.key.same(k) {
 			return t.last - 1, &r.val
 		}
 	}
@@ -84,7 +84,7 @@ func (t *Table[T]) FindHash(k *Key, h uint64) (uint32, *T) {
 		if uint32(s>>32) != uint32(h>>32) {
 			continue
 		}
-		if r := t.at(uint32(s) - 1); r.key == *k {
+		if r := t.at(uint32(s) - 1); r.key.same(k) {
 			t.last = uint32(s)
 			return uint32(s) - 1, &r.val
 		}
@@ -120,7 +120,7 @@ func (t *Table[T]) point(k *Key, i uint32) {
 	mask := uint64(len(t.slots) - 1)
 	p := h & mask
 	for ; t.slots[p] != 0; p = (p + 1) & mask {
-		if uint32(t.slots[p]>>32) == uint32(h>>32) && t.at(uint32(t.slots[p])-1).key == *k {
+		if uint32(t.slots[p]>>32) == uint32(h>>32) && t.at(uint32(t.slots[p])-1).key.same(k) {
 			t.at(uint32(t.slots[p]) - 1).old = true
 			break
 		}

@@ -44,7 +44,7 @@ func (t *Tracker) ahead(in []Input) {
 // touch reads a word of every line of the details that a segment of a direction needs.
 func (d *Detail) touch(dir int, now, last int64) uint64 {
 	a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
-	sum := uint64(d.RTT[dir^1].N) + uint64(a.Link) + uint64(a.TTLMin) + uint64(a.ids.ts) + uint64(a.ring[a.pos].at) + uint64(a.lastData) +
-		uint64(o.run) + uint64(o.ackedAt) + uint64(o.Probes) + uint64(u.IdleMax)
+	sum := uint64(a.Link) + uint64(a.ackWait) + uint64(a.MaxWindow) + uint64(a.ring[a.pos].at) + uint64(o.Link) + uint64(o.ackWait) + uint64(o.clearedAt) +
+		uint64(u.IdleMax) + uint64(d.Tag)
 	return sum + uint64(d.Gap.Ahead(now-last)) + uint64(u.Server.Ahead(now-u.AskedAt)) + uint64(u.Mid.Ahead(now-u.lastServer)) + uint64(d.RTT[dir^1].Ahead(o.lastRTT))
 }

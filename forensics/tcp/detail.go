@@ -15,27 +15,57 @@ const (
 // Detail is what is known of a connection beyond its state: what the rules and the
 // report need. It is kept while the budget lasts.
 type Detail struct {
+	Gap      stat.Dist    // between segments of either direction
+	RTT      [2]stat.Dist // of what a direction sent, until its ACK was here
+	Turns    Turns
+	Side     [2]Side
+	Tag      uint32 // of the caller
 	Count    [2][Classes]uint32
 	Evidence [Classes][evidence]uint32 // first frames of each verdict
-	RTT      [2]stat.Dist              // of what a direction sent, until its ACK was here
-	Gap      stat.Dist                 // between segments of either direction
-	Side     [2]Side
-	Turns    Turns
-	RSTs     [2]ResetMark // the first RST of each direction
-	Tag      uint32       // of the caller
+	RSTs     [2]ResetMark              // the first RST of each direction
 }
 
-// Side is what one direction really did, as far as headers tell.
+// Side is what one direction really did, as far as headers tell. What nearly every
+// segment needs stands first and together: with many connections, time goes by while
+// it is loaded.
 type Side struct {
-	Resent    uint32           // data sent again whose first copy was seen here, not acknowledged: lost behind this point
-	Filled    uint32           // data that came late though its first copy was never seen here: lost before this point
+	Link      uint32 // interface, or a mark of the pair of link addresses; 0: unknown
+	TTLMin    uint8
+	TTLMax    uint8
+	pos       uint8
+	copies    uint8
+	alone     bool           // the last segment began a message
+	tags      [recent]uint16 // of the ring's packets: most are told apart by them
+	run       uint8
+	runSeq    uint32
+	ids       idTrack
+	Probes    uint32 // keep-alives without an answer so far
+	Jumps     uint32
+	Resent    uint32 // data sent again whose first copy was seen here, not acknowledged: lost behind this point
+	Filled    uint32 // data that came late though its first copy was never seen here: lost before this point
+	AfterGap  uint32 // of Resent and Filled, those within a second after the longest silence
+	Swing     int64  // sum of the differences of successive RTTs
+	lastRTT   int64
+	ackedAt   int64 // when the other side acknowledged all of this one's data
+	ackWait   int64
+	AckedLen  int // largest segment that was acknowledged
+	lastLen   int
+	lastData  int64                // time of the last new data
+	quiet     int64                // silence of the connection before the last new data
+	clearedAt int64                // when all of this side's data was acknowledged, with data or without
+	InFlight  int                  // most bytes that were sent and not acknowledged, as far as seen here
+	MaxLen    int                  // largest segment sent
+	MaxWindow int                  // announced, scaled
+	Rate      *stat.Series[Amount] // new bytes over time, for large transfers
+	zeroSince int64
+	ring      [recent]packet
+
 	Needless  uint32           // data sent again though its ACK was seen
 	Late      uint32           // older than what came before it: reordered on the way
 	Copies    uint32           // the same packet again: same identification, same bytes
 	Hops      uint32           // copies with a lower TTL
 	CopyRun   uint8            // most copies of one packet
 	DSACKs    uint32           // duplicates that the receiver of this direction reported
-	AfterGap  uint32           // of Resent and Filled, those within a second after the longest silence
 	Holes     uint32           // times that a later segment came before an earlier one
 	MaxRun    uint8            // most times that one sequence number was sent again without an answer
 	Stall     int64            // longest time that one segment took from its first copy to its ACK, with resends
@@ -44,50 +74,23 @@ type Side struct {
 	OpenLen   int              // its length
 	OpenSince int64            // its first copy
 	OpenQuiet int64            // silence before its first copy
-	Link      uint32           // interface, or a mark of the pair of link addresses; 0: unknown
 	LostLen   [2]int           // smallest and largest segment that was sent again
-	AckedLen  int              // largest segment that was acknowledged
-	MaxLen    int              // largest segment sent
-	Largest   uint32           // frame of the first segment of that length
+	Largest   uint32           // frame of the first segment of the length MaxLen
 	Frames    [evidence]uint32 // of Resent and Filled
 	LateAt    [evidence]uint32
 	CopyAt    [evidence]uint32
 	ZeroTime  int64 // the window was closed so long, in total
-	MaxWindow int   // announced, scaled
 	FullTimes uint32
-	Swing     int64 // sum of the differences of successive RTTs
-	Jumps     uint32
 	Nagle     uint32 // small segments that waited for a delayed ACK of the one before
 	NagleAt   [evidence]uint32
 	Begun     uint32 // messages that began after a pause
 	Paired    uint32 // of these, those whose second part left when the first was acknowledged
 	PairAt    [evidence]uint32
-	InFlight  int    // most bytes that were sent and not acknowledged, as far as seen here
-	Probes    uint32 // keep-alives without an answer so far
 	MaxProbes uint32
 	ProbeAt   uint32
-	Rate      *stat.Series[Amount] // new bytes over time, for large transfers
-	TTLMin    uint8
-	TTLMax    uint8
-
-	ids       idTrack
-	ring      [recent]packet
-	pos       uint8
-	run       uint8
-	runSeq    uint32
 	runFirst  int64
 	runLen    int
-	copies    uint8
-	zeroSince int64
-	lastRTT   int64
-	lastLen   int
-	lastData  int64 // time of the last new data
-	quiet     int64 // silence of the connection before the last new data
 	runQuiet  int64
-	alone     bool  // the last segment began a message
-	clearedAt int64 // when all of this side's data was acknowledged, with data or without
-	ackedAt   int64 // when the other side acknowledged all of this one's data
-	ackWait   int64
 }
 
 // Amount is a number of bytes in a series.
@@ -100,10 +103,10 @@ func (a Amount) Merge(b Amount) Amount { return a + b }
 type idTrack struct {
 	max     uint16
 	set     bool
+	tsSet   bool
 	forward uint32 // steps of 1 to 64
 	steps   uint32
 	ts      uint32
-	tsSet   bool
 }
 
 type packet struct {
@@ -118,27 +121,25 @@ type packet struct {
 // Turns are requests and answers: a side sends, the other side answers.
 type Turns struct {
 	Server     stat.Dist // last byte of a request to the first byte of its answer
-	Client     stat.Dist // last byte of an answer to the next request
-	SlowFrame  uint32    // answer with the longest wait
-	IdleFrame  uint32    // request with the longest wait
-	FirstWait  int64     // handshake to the first request
-	Waiting    bool      // a request has no answer
+	Mid        stat.Dist // gaps within answers
+	lastServer int64
 	AskedAt    int64
 	AskFrame   uint32
 	AskEnd     uint32
+	IdleMax    int64 // longest silence
+	IdleAt     int64 // when it ended
+	IdleEnd    uint32
+	AfterIdle  uint32 // resends after the longest silence
+	IdleDir    uint8
+	IdleDead   bool // nothing of the other side came after it
+	Waiting    bool // a request has no answer
 	AskACKed   bool
-	Mid        stat.Dist // gaps within answers
-	MidFrame   uint32
-	lastServer int64
 	asks       uint32
 	Requests   uint32
 	Answers    uint32
-	IdleMax    int64 // longest silence
-	IdleEnd    uint32
-	IdleAt     int64 // when it ended
-	IdleDir    uint8
-	AfterIdle  uint32 // resends after the longest silence
-	IdleDead   bool   // nothing of the other side came after it
+	FirstWait  int64  // handshake to the first request
+	SlowFrame  uint32 // answer with the longest wait
+	MidFrame   uint32
 }
 
 // ResetMark is a RST with what tells its origin.
@@ -189,12 +190,12 @@ func (t *Tracker) detailAt(i uint32) *Detail {
 
 // reset makes details as new. Distributions keep their room.
 func (d *Detail) reset() {
-	kept := [...]stat.Dist{d.RTT[0], d.RTT[1], d.Gap, d.Turns.Server, d.Turns.Client, d.Turns.Mid}
+	kept := [...]stat.Dist{d.RTT[0], d.RTT[1], d.Gap, d.Turns.Server, d.Turns.Mid}
 	for i := range kept {
 		kept[i].Reset()
 	}
 	*d = Detail{}
-	d.RTT, d.Gap, d.Turns.Server, d.Turns.Client, d.Turns.Mid = [2]stat.Dist(kept[:2]), kept[2], kept[3], kept[4], kept[5]
+	d.RTT, d.Gap, d.Turns.Server, d.Turns.Mid = [2]stat.Dist(kept[:2]), kept[2], kept[3], kept[4]
 }
 
 // detail gives a stream its details, as long as there is room.
@@ -265,6 +266,12 @@ func mark(e *Event, in *Input, f *Half, a *Side) ResetMark {
 	return m
 }
 
+// tag is a hash of what a copy has in common with its packet.
+func (p *packet) tag() uint16 {
+	x := (p.seq^uint32(p.flags)<<8)*0x9e3779b1 ^ (p.ack^uint32(p.len))*0x85ebca77 ^ (p.ts^uint32(p.win)<<16)*0xc2b2ae3d
+	return uint16(x >> 16)
+}
+
 // copyAge is how long after a packet its copy may come, ns: less than the shortest
 // retransmission time-out of real stacks (200 ms), as some number no packets.
 const copyAge = 150e6
@@ -274,7 +281,11 @@ func (a *Side) copyOf(in *Input) bool {
 	g, now := &in.Segment, in.Time
 	p := packet{at: now, seq: g.Seq, ack: g.Ack, ts: g.TSVal, id: in.ID, win: g.Win, len: uint16(g.Len), ttl: in.TTL, flags: g.Flags}
 	id := in.HasID && in.ID != 0
-	for i := range a.ring {
+	tag := p.tag()
+	for i, t := range a.tags {
+		if t != tag {
+			continue
+		}
 		q := &a.ring[i]
 		if q.seq != p.seq || q.len != p.len || q.ack != p.ack || q.flags != p.flags || q.win != p.win || q.ttl == 0 || q.ts != p.ts || uint64(now-q.at) > copyAge {
 			continue
@@ -293,7 +304,7 @@ func (a *Side) copyOf(in *Input) bool {
 		return true
 	}
 	a.copies = 0
-	a.ring[a.pos] = p
+	a.ring[a.pos], a.tags[a.pos] = p, tag
 	a.pos = (a.pos + 1) % recent
 	return false
 }
@@ -588,12 +599,6 @@ func (u *Turns) request(e *Event) {
 	g, s := e.Segment, e.Stream
 	if u.asks == 0 && s.Done {
 		u.FirstWait = e.Time - s.Last
-	}
-	if u.lastServer > 0 && !u.Waiting {
-		if wait := e.Time - u.lastServer; wait > u.Client.Max || u.Client.N == 0 {
-			u.IdleFrame = e.Frame
-		}
-		u.Client.Add(e.Time - u.lastServer)
 	}
 	if !u.Waiting {
 		u.Requests++

@@ -19,7 +19,8 @@ type Input struct {
 	Dir     uint8 // 0: end A of the key sent it
 	ICMP    uint8 // type of the ICMP message that quotes it
 	kind    kind
-	Data    bool // set by Take: the payload is new, as far as the verdicts say
+	Data    bool  // set by Take: the payload is new, as far as the verdicts say
+	Tag     uint8 // of the caller
 	quoted  bool
 	path    path
 }
@@ -45,9 +46,8 @@ type path struct {
 
 // Read takes a segment from its frame.
 func (t *Tracker) Read(in *Input, v *frame.View, no uint32, now int64) {
-	ok := !v.Partial && in.Segment.parse(v)
 	in.kind = whole
-	if !ok {
+	if !in.parse(v) || v.Partial {
 		in.kind = nothing
 		if n := len(v.L4); !v.Partial && n >= 14 {
 			reset := v.L4[13]&RST != 0
@@ -68,13 +68,22 @@ func (t *Tracker) Read(in *Input, v *frame.View, no uint32, now int64) {
 func (t *Tracker) ReadQuoted(in *Input, v *frame.View, no uint32, now int64, icmp uint8) {
 	in.kind = nothing
 	switch {
-	case len(v.L4) >= 16 && in.Segment.parse(v):
+	case in.parse(v):
 		in.kind = quoted
 	case len(v.L4) >= 8 && len(v.L4) < 16:
 		in.kind = quotedPorts
 	}
 	t.frame(in, v, no, now)
 	in.ICMP, in.quoted = icmp, true
+}
+
+// parse reads the header. What an earlier segment left is gone.
+func (in *Input) parse(v *frame.View) bool {
+	if len(v.L4) < 16 {
+		in.Segment = Segment{}
+		return false
+	}
+	return in.Segment.parse(v)
 }
 
 // Quoted reports whether an ICMP error quotes the segment: it is not in the capture.
