@@ -34,10 +34,13 @@ func TestPcapbench(t *testing.T) {
 	for _, want := range []string{
 		`(?m)^bulk: \d+ packets, 10\d+ bytes, 8 connections$`,
 		`(?m)^  cat to /dev/null +\d\.\d\d s +\d+ MB$`,
+		`(?m)^  SHA-256 of the file, one core +\d\.\d\d s`,
 		`(?m)^  ghostbot pcap --json +0\.\d\d s .*MB resident \(bar: 150 or less, ok\)$`,
 		`(?m)^  ghostbot pcap --json --no-hash .* of cat's rate \(bar: 0.25 or more, MISSED\)$`,
 		`(?m)^  ghostbot pcap --json --no-hash .* of cat's rate$`,
 		`(?m)^  tcptrace -n -l .* of its time \(bar: 0.7 or less, ok\)$`,
+		`(?m)^ {45}0\.\d\d of its time with the digest, which alone takes 0\.\d\d$`,
+		`(?m)^ {45}\d+\.\d times as fast with the digest; the digest alone is \d+\.\d times as fast$`,
 		`(?m)^  tshark, one pass \(0\.\d s x [34]\.\d\) .* times as fast \(bar: 80 or more, MISSED\)$`,
 		`(?m)^  tshark, one pass \(0\.\d s x (19|20)\.\d\) `,
 	} {
