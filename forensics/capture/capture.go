@@ -4,8 +4,8 @@
 // not know are skipped), each plain or compressed with gzip or zstd. The name of a
 // file says nothing: what it is, its first bytes tell.
 //
-// A file is read once, in blocks, by a goroutine of its own, and the digest is
-// computed beside by another; both end with [File.Close]. Packets are slices of
+// A file is read once, in blocks. A goroutine of its own computes the digest beside,
+// another one unpacks what is compressed; both end with [File.Close]. Packets are slices of
 // these blocks, good until the next call of [File.Next], or, when they are read
 // many at once with [File.Batch], until the batch is released.
 //
@@ -156,11 +156,10 @@ func plain(err error) error {
 
 // start finds out what the stream is and starts the goroutines that read it.
 func (f *File) start(ctx context.Context, r io.Reader, o Options) error {
-	raw := newPump(ctx, r, f.size, &f.read, &f.work)
+	raw := newPump(ctx, r, f.size, &f.read)
 	if o.Hash {
 		f.sum = raw.digest(&f.work)
 	}
-	raw.run()
 	f.w.src = raw
 	head, err := f.w.peek(4)
 	if err != nil && len(head) < 4 {
@@ -206,8 +205,8 @@ func (f *File) unpack(ctx context.Context, head []byte) error {
 	default:
 		return nil
 	}
-	p := newPump(ctx, r, 0, new(atomic.Int64), &f.work)
-	p.run()
+	p := newPump(ctx, r, 0, new(atomic.Int64))
+	p.run(&f.work)
 	f.w, f.packed = window{src: p}, packed
 	return nil
 }

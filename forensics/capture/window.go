@@ -9,9 +9,9 @@ import (
 )
 
 const (
-	blockSize = 1 << 20   // large enough to hide the system call, small enough for the cache
+	blockSize = 256 << 10 // large enough to hide the system call, small enough to stay in a core's cache until it is used
 	headroom  = 256 << 10 // in front of a block, for the record that began in the one before
-	inFlight  = 6         // blocks
+	inFlight  = 10        // blocks
 )
 
 // block is a piece of the stream. It goes back to its pump when everybody who got
@@ -30,25 +30,26 @@ func (b *block) release() {
 	}
 }
 
-// pump reads a stream block by block in a goroutine of its own.
+// pump cuts a stream into blocks. Its reader reads them itself, and so finds them in
+// its core's cache, unless they are read ahead.
 type pump struct {
-	ctx  context.Context
-	r    io.Reader
-	out  []chan *block // the window first, then the digest
-	free chan *block
-	read *atomic.Int64
-	work *sync.WaitGroup
-	room int // before the data of a block
-	size int // of the data of a block
+	ctx   context.Context
+	r     io.Reader
+	free  chan *block
+	ahead chan *block // what was read ahead; nil: nothing is
+	sum   chan *block // for the digest; nil: there is none
+	read  *atomic.Int64
+	room  int // before the data of a block
+	size  int // of the data of a block
+	ended bool
 }
 
 // newPump makes a pump for a stream of about size bytes (0: unknown).
-func newPump(ctx context.Context, r io.Reader, size int64, read *atomic.Int64, work *sync.WaitGroup) *pump {
-	p := &pump{ctx: ctx, r: r, free: make(chan *block, inFlight), read: read, work: work, room: headroom, size: blockSize}
+func newPump(ctx context.Context, r io.Reader, size int64, read *atomic.Int64) *pump {
+	p := &pump{ctx: ctx, r: r, free: make(chan *block, inFlight), read: read, room: headroom, size: blockSize}
 	if size > 0 && size < blockSize {
 		p.room, p.size = 0, int(size)+1 // one block holds all, and sees the end
 	}
-	p.out = append(p.out, make(chan *block, inFlight))
 	for range inFlight {
 		p.free <- &block{home: p.free}
 	}
@@ -57,52 +58,87 @@ func newPump(ctx context.Context, r io.Reader, size int64, read *atomic.Int64, w
 
 // digest adds a goroutine that hashes what is read; the function waits for it.
 func (p *pump) digest(work *sync.WaitGroup) func() string {
-	in, sum := make(chan *block, inFlight), make(chan string, 1)
-	p.out = append(p.out, in)
+	p.sum = make(chan *block, inFlight)
+	in, done, sum := p.sum, p.ctx.Done(), make(chan string, 1)
 	work.Add(1)
 	go func() {
 		defer work.Done()
+		defer close(sum)
 		h := sha256.New()
-		for b := range in {
-			h.Write(b.data)
-			b.release()
+		for {
+			select {
+			case <-done:
+				return
+			case b, more := <-in:
+				if !more {
+					sum <- hexSum([sha256.Size]byte(h.Sum(nil)))
+					return
+				}
+				h.Write(b.data)
+				b.release()
+			}
 		}
-		sum <- hexSum([sha256.Size]byte(h.Sum(nil)))
 	}()
 	return func() string { return <-sum }
 }
 
-func (p *pump) run() {
-	p.work.Add(1)
+// run lets a goroutine read ahead: what it does is more than copying.
+func (p *pump) run(work *sync.WaitGroup) {
+	p.ahead = make(chan *block, inFlight)
+	out := p.ahead
+	work.Add(1)
 	go func() {
-		defer p.work.Done()
-		defer func() {
-			for _, c := range p.out {
-				close(c)
-			}
-		}()
+		defer work.Done()
+		defer close(out)
 		for {
-			var b *block
-			select {
-			case b = <-p.free:
-			case <-p.ctx.Done():
+			b := p.fill()
+			if b == nil {
 				return
 			}
-			if b.buf == nil {
-				b.buf = make([]byte, p.room+p.size)
-			}
-			n, err := fill(p.r, b.buf[p.room:])
-			p.read.Add(int64(n))
-			b.data, b.err = b.buf[p.room:p.room+n], err
-			b.refs.Store(int32(len(p.out)))
-			for _, c := range p.out {
-				c <- b // never blocks: there are as many places as blocks
-			}
-			if err != nil {
-				return
-			}
+			out <- b // never blocks: there are as many places as blocks
 		}
 	}()
+}
+
+// next returns the next block, or nothing.
+func (p *pump) next() *block {
+	if p.ahead != nil {
+		return <-p.ahead
+	}
+	return p.fill()
+}
+
+// fill reads a block; nothing after the last one, and when the context has ended.
+func (p *pump) fill() *block {
+	if p.ended {
+		return nil
+	}
+	var b *block
+	select {
+	case b = <-p.free:
+	case <-p.ctx.Done():
+		return nil
+	}
+	if p.ctx.Err() != nil {
+		return nil
+	}
+	if b.buf == nil {
+		b.buf = make([]byte, p.room+p.size)
+	}
+	n, err := fill(p.r, b.buf[p.room:])
+	p.read.Add(int64(n))
+	b.data, b.err = b.buf[p.room:p.room+n], err
+	p.ended = err != nil
+	if p.sum == nil {
+		b.refs.Store(1)
+		return b
+	}
+	b.refs.Store(2)
+	p.sum <- b // never blocks: there are as many places as blocks
+	if p.ended {
+		close(p.sum)
+	}
+	return b
 }
 
 // fill reads until the buffer is full. Unlike [io.ReadFull] it keeps the reader's
@@ -145,8 +181,8 @@ func (w *window) fill(n int) bool {
 	if w.err != nil {
 		return false
 	}
-	b, ok := <-w.src.out[0]
-	if !ok {
+	b := w.src.next()
+	if b == nil {
 		if w.err = w.src.ctx.Err(); w.err == nil {
 			w.err = io.EOF
 		}
