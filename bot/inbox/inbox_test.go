@@ -129,7 +129,7 @@ func TestDrain(t *testing.T) {
 // What does not decode stops the reading: nothing behind it is lost or overtakes it.
 func TestDamagedItem(t *testing.T) {
 	p, j := people(t)
-	if err := Deliver(t.Context(), p.DB, sid, "a", []byte(`{`)); err != nil {
+	if err := Deliver(t.Context(), p.DB, sid, "a", []byte(`"no item"`)); err != nil {
 		t.Fatal(err)
 	}
 	p.put(t, "b", Item{Kind: "instruction", Instruction: &agent.Instruction{Text: "x"}})
