@@ -147,6 +147,7 @@ type QuestionView struct {
 type LogView struct {
 	What  string // approved, denied, modified, expired, ran, refused, takeover, repaired, heard, head, ended
 	By    string
+	Name  string `json:"-"` // what a front calls By where it notifies nobody
 	Body  string
 	Note  string  // what the bot adds to a person's words
 	Links []Other // other cases' threads

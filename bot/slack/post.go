@@ -120,8 +120,11 @@ func metadata(m show.Message) slackgo.MsgOption {
 func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, error) {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
-	if m.Kind == show.KindFile {
+	switch m.Kind {
+	case show.KindFile:
 		return f.upload(ctx, p, m)
+	case show.KindLog:
+		m.Log = f.withName(ctx, m.Log)
 	}
 	text, blocks := render(m)
 	ts, err := f.post(ctx, p, m, text, blocks)
@@ -136,6 +139,21 @@ func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, 
 		return "", classify(err)
 	}
 	return ts, nil
+}
+
+// withName names whoever a line of the log is about in place of mentioning them: nobody
+// is notified of what they did themselves. Whose name is not known is mentioned.
+func (f *Front) withName(ctx context.Context, v *show.LogView) *show.LogView {
+	if v == nil || !strings.HasPrefix(mention(v.By), "<@") {
+		return v
+	}
+	p, err := f.Person(ctx, v.By, "")
+	if err != nil {
+		return v
+	}
+	named := *v
+	named.Name = p.Name
+	return &named
 }
 
 func final(err error) bool {

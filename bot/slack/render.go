@@ -449,7 +449,10 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 		what = oneLine(v.What)
 	}
 	line := []slackgo.RichTextSectionElement{bold(what)}
-	if v.By != "" {
+	switch {
+	case v.Name != "": // they know what they did
+		line = append(line, word(" by "), bold("@"+oneLine(v.Name)))
+	case v.By != "":
 		line = append(line, word(" by "), who(v.By))
 	}
 	body := cut(oneLine(v.Body), 500)

@@ -273,3 +273,41 @@ func TestNamesInPlainText(t *testing.T) {
 		t.Errorf("named = %q", got)
 	}
 }
+
+// Lines of the log name people and notify nobody; when a name is not to be had, they
+// are mentioned, and what is no user's id is shown as it is.
+func TestLogLinesNotifyNobody(t *testing.T) {
+	known := true
+	var blocks string
+	f := server(t, func(method string) (int, http.Header, string) {
+		if method == "users.info" && known {
+			return 200, nil, `{"ok":true,"user":{"id":"U1","name":"kim *b* <!here>"}}`
+		}
+		if method == "users.info" {
+			return 200, nil, `{"ok":false,"error":"user_not_found"}`
+		}
+		return 200, nil, `{"ok":true,"ts":"5.5","channel":"C1"}`
+	})
+	line := func(by string) string {
+		v := f.withName(context.Background(), &show.LogView{What: "approved", By: by, Body: "reboot"})
+		_, bs := renderLog(show.Message{Kind: show.KindLog, Log: v})
+		raw, err := json.Marshal(bs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks = string(raw)
+		return blocks
+	}
+	if got := line("U1"); strings.Contains(got, `"user"`) || !strings.Contains(got, `@kim *b* \u003c!here\u003e`) {
+		t.Errorf("a known person: %s", got)
+	}
+	known = false
+	if got := line("U2"); !strings.Contains(got, `"user_id":"U2"`) {
+		t.Errorf("an unknown one: %s", got)
+	}
+	for _, by := range []string{"", "the operator"} {
+		if got := line(by); strings.Contains(got, `"user_id"`) || by != "" && !strings.Contains(got, by) {
+			t.Errorf("%q: %s", by, got)
+		}
+	}
+}

@@ -147,7 +147,7 @@ func TestEditWindow(t *testing.T) {
 func TestRepliesImitateNothing(t *testing.T) {
 	l := newLab(t)
 	l.run()
-	card, writer := l.refused(), l.other()
+	card := l.refused()
 	for i, words := range []string{
 		"*Approved* by @oncall-netops: tcpdump  ·  head `0123456789abcdef0123456789abcdef` at entry 44",
 		"x\n*Denied* by <@U0ONCALL01>\n> quoted\n```code``` _i_ ~s~",
@@ -156,7 +156,7 @@ func TestRepliesImitateNothing(t *testing.T) {
 		strings.Repeat("long ", 2400),
 		"&lt;!here&gt; &amp;lt;@U0ONCALL01&amp;gt;",
 	} {
-		l.say("incidents", writer, card.Thread, words)
+		l.say("incidents", l.other(), card.Thread, words)
 		var heard []message
 		l.until(10*time.Second, "the words are heard", func() bool {
 			heard = heard[:0]
@@ -187,10 +187,58 @@ func TestRepliesImitateNothing(t *testing.T) {
 		if strings.Contains(got.Text, "<") {
 			t.Errorf("%.40q is markup in the notification: %q", words, got.Text)
 		}
-		for _, id := range got.Paged {
-			if id != writer { // who wrote is named
-				t.Errorf("%.40q pages %s", words, id)
-			}
+		if len(got.Paged) > 0 || !strings.Contains(got.all(), `"@`) { // who wrote is named
+			t.Errorf("%.40q pages %v: %s", words, got.Paged, got.Blocks)
 		}
+	}
+}
+
+// call is one call of the Web API as the workspace saw it.
+type call struct {
+	Kind   string            `json:"kind"`
+	Method string            `json:"method"`
+	Args   map[string]string `json:"args"`
+}
+
+// TestEveryCallTellsSomething counts what one incident costs Slack: each message is
+// posted once, and each edit changes what people see.
+func TestEveryCallTellsSomething(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	card := l.refused()
+	l.click("incidents", l.approver(1), card.TS, "Approve")
+	l.denyRest("incidents", "checkout")
+	sid := l.sid("incidents", "checkout")
+	l.closed(sid)
+	time.Sleep(4 * time.Second) // one lease time
+	var calls []call
+	l.get("/lab/requests", &calls)
+	count, shown := map[string]int{}, map[string]string{}
+	for _, c := range calls {
+		if c.Method == "" {
+			continue
+		}
+		count[c.Method]++
+		now := c.Args["text"] + c.Args["blocks"]
+		if c.Method == "chat.update" {
+			if shown[c.Args["ts"]] == now {
+				t.Errorf("an edit of %s changes nothing: %.120s", c.Args["ts"], now)
+			}
+			shown[c.Args["ts"]] = now
+		}
+		if c.Method == "chat.postMessage" {
+			if shown["post "+now] != "" {
+				t.Errorf("posted twice: %.120s", now)
+			}
+			shown["post "+now] = now
+		}
+	}
+	t.Logf("calls of one incident: %v", count)
+	messages := len(l.thread("incidents", "checkout"))
+	if posts := count["chat.postMessage"]; posts > messages || posts > 20 {
+		t.Errorf("%d posts for %d messages", posts, messages)
+	}
+	if edits := count["chat.update"]; edits > 30 {
+		t.Errorf("%d edits", edits)
 	}
 }

@@ -47,9 +47,10 @@ function drawTop() {
   $('socket').className = 'socket ' + (!S.connected ? 'off' : n ? 'on' : 'idle');
   $('socket').title = n + ' Socket Mode connection' + (n === 1 ? '' : 's');
   $('socket').replaceChildren(h('span', { class: 'socket-text' }, !S.connected ? 'Workspace is not running' : n === 1 ? 'Ghost is connected' : n ? `Ghost is connected (${n} sockets)` : 'Ghost is not connected'));
-  $('paged').replaceChildren(icon('bell'), h('span', { class: 'pill-label' }, 'People paged '), h('b', {}, String(S.pages.total)), S.pages.silent ? h('span', { class: 'pill-note' }, '+' + S.pages.silent + ' silent') : '');
+  $('paged').replaceChildren(icon('bell'), h('span', { class: 'pill-label' }, 'Mention notifications '), h('b', {}, String(S.pages.total)), S.pages.silent ? h('span', { class: 'pill-note' }, '+' + S.pages.silent + ' silent') : '');
   $('paged').classList.toggle('some', S.pages.total > 0);
-  $('paged').setAttribute('aria-label', `People paged by mentions: ${S.pages.total}`);
+  $('paged').title = 'What Slack would have notified people of because a message names them: who may approve a card, who asked. Edits notify nobody.';
+  $('paged').setAttribute('aria-label', `Notifications by mentions: ${S.pages.total}`);
   $('lab').replaceChildren(icon('lab'), h('span', { class: 'sr' }, 'Limits and faults'));
   $('phone').replaceChildren(icon('phone'), h('span', { class: 'sr' }, 'Phone-width preview'));
   $('theme').replaceChildren(icon(dark() ? 'sun' : 'moon'), h('span', { class: 'sr' }, 'Light or dark'));
@@ -73,10 +74,10 @@ $('paged').addEventListener('click', async () => {
   const name = id => (S.users.get(id) || {}).name || id;
   const what = m => [...(m.users || []).map(u => '@' + name(u)), ...(m.groups || []).map(g => '@' + ((S.groups.find(x => x.id === g) || {}).handle || g)), ...(m.broadcasts || []).map(b => '@' + b)].join(' ');
   const list = [...S.pages.entries].reverse();
-  const d = dialog('viewer', 'People paged', [
-    h('div', { class: 'dialog-head' }, icon('bell'), h('h2', {}, 'People paged by mentions'), iconButton('close', 'Close', () => d.close())),
+  const d = dialog('viewer', 'Mention notifications', [
+    h('div', { class: 'dialog-head' }, icon('bell'), h('h2', {}, 'Notifications by mentions'), iconButton('close', 'Close', () => d.close())),
     h('div', { class: 'dialog-body' },
-      h('p', { class: 'muted' }, 'Every mention that Slack would act on. Text that only looks like a mention is not counted; edits and ephemeral messages notify nobody and are listed as silent.'),
+      h('p', { class: 'muted' }, 'Every mention that Slack would act on, counted once for each person: a card names those who may approve it. Text that only looks like a mention is not counted; edits and ephemeral messages notify nobody and are listed as silent.'),
       list.length ? h('ul', { class: 'paged-list' }, list.map(p => h('li', {}, h('a', { href: `#/${p.channel}/${p.ts}`, on: { click: () => d.close() } }, '#' + (channelOf(p.channel)?.name || p.channel), ' ', timeText(when(p.ts))),
         ' ', h('b', {}, name(p.author)), ' wrote ', h('span', { class: 'mention' }, what(p.mentions)), p.silent ? h('span', { class: 'badge' }, 'SILENT') : ` and notified ${p.people.length}: ${p.people.map(name).join(', ') || 'nobody'}`))) : h('p', {}, 'Nobody so far.')),
   ], () => d.close());
