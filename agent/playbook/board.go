@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook/pattern"
 	"ghostbot/agent/playbook/place"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
@@ -33,6 +34,7 @@ type board struct {
 	refused  []refusal
 	failed   []string // commands that gave nothing, in words
 	spared   []spared // places that people say need no look
+	beyond   []string // places that people named and for which there is no room
 }
 
 // spared is a place that is left out because people say that it is in order, or
@@ -51,7 +53,7 @@ type refusal struct {
 func newBoard(v agent.View) *board {
 	b := &board{view: v, count: map[string]int{}, missing: map[string]bool{}}
 	s := symptom.Parse(v.Case.Symptom)
-	b.spare(s, v.Case.Requester)
+	b.spare(s, person(v.Case.Requester))
 	b.open(s)
 	obs, ins := v.Observations, v.Instructions
 	for len(obs) > 0 || len(ins) > 0 {
@@ -71,7 +73,12 @@ func newBoard(v agent.View) *board {
 // about that server.
 func (b *board) open(s symptom.Symptom) {
 	for _, e := range s.Targets {
-		b.add(place.New(e, s))
+		if b.add(place.New(e, s)) == nil {
+			b.beyond = append(b.beyond, e.String())
+		}
+	}
+	for _, e := range s.More {
+		b.beyond = append(b.beyond, e.String())
 	}
 	if len(s.Targets) == 0 && s.Resolver != nil {
 		b.add(place.New(symptom.Endpoint{Scheme: "tcp", Host: s.Resolver.Host}, s))
@@ -115,9 +122,9 @@ func (b *board) instruct(in agent.Instruction) {
 		s.Correction = false
 	}
 	s.Targets, s.Not, s.Off = b.sameHost(s, s.Targets), b.sameHost(s, s.Not), b.sameHost(s, s.Off)
-	b.spare(s, in.By)
+	b.spare(s, person(in.By)+cited(in.ID))
 	if s.Correction {
-		b.correct(s, in.By)
+		b.correct(s, person(in.By)+"'s correction of the target"+cited(in.ID))
 	}
 	switch {
 	case len(s.Targets) > 0 || s.Resolver != nil && len(b.roots()) == 0:
@@ -156,20 +163,31 @@ func (b *board) inherit(s symptom.Symptom) symptom.Symptom {
 
 // correct sets aside what people take back: the places they say it is not, or
 // all when they only say what it is.
-func (b *board) correct(s symptom.Symptom, by string) {
+func (b *board) correct(s symptom.Symptom, after string) {
 	wrong := func(p *place.Place) bool { return slices.ContainsFunc(s.Not, p.End.Same) }
 	if len(b.only(wrong)) == 0 {
 		wrong = func(p *place.Place) bool { return !slices.ContainsFunc(s.Targets, p.End.Same) }
 	}
-	b.aside(wrong, "not examined after "+person(by)+"'s correction of the target")
+	b.aside(wrong, "not examined after "+after)
 }
+
+// anonymous are ids of accounts that say nothing to who reads them outside of the
+// chat: the entry that is cited has them.
+var anonymous = pattern.New(`^[UW][A-Z0-9]{7,}$`)
 
 // person is how sentences call somebody.
 func person(by string) string {
-	if by == "" {
+	if by == "" || anonymous.MatchString(by) {
 		return "a person"
 	}
 	return place.Plain(by, 40)
+}
+
+func cited(id string) string {
+	if id == "" {
+		return ""
+	}
+	return " (" + id + ")"
 }
 
 // aside stops looking at places, and at those that only their answers named.
@@ -191,15 +209,16 @@ func (b *board) aside(which func(*place.Place) bool, why string) {
 // spare notes the places that need no look. One that is being looked at because
 // people named it is finished: what is seen there counts for more than what is
 // said about it.
-func (b *board) spare(s symptom.Symptom, by string) {
+func (b *board) spare(s symptom.Symptom, who string) {
 	for _, e := range s.Fine {
-		b.spared = append(b.spared, spared{e, false, "left out, because " + person(by) + " says that it is in order"})
+		why := "left out, because " + who + " says that it is in order"
+		b.spared = append(b.spared, spared{e, false, why})
 		b.aside(func(p *place.Place) bool {
 			return p.End.Same(e) && p.End.Path == e.Path && len(p.Asked) == 0 && len(b.roots()) > 1
-		}, "left out, because "+person(by)+" says that it is in order")
+		}, why)
 	}
 	for _, e := range s.Off {
-		why := "left alone, because " + person(by) + " asked for that"
+		why := "left alone, because " + who + " asked for that"
 		b.spared = append(b.spared, spared{e, true, why})
 		b.aside(func(p *place.Place) bool { return p.End.Same(e) }, why)
 	}

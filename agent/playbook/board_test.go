@@ -84,6 +84,9 @@ func TestManyTargets(t *testing.T) {
 	if end.Verdict != "root_cause" || len(end.Causes) != 4 || !strings.HasPrefix(end.Summary, "4 independent faults.") {
 		t.Errorf("%+v", end)
 	}
+	if gaps := strings.Join(end.Gaps, "\n"); !strings.Contains(gaps, "Named too, and not looked at") || !strings.Contains(gaps, "127.0.0.1:20004, 127.0.0.1:20005") {
+		t.Errorf("gaps %s", gaps)
+	}
 	if len(end.Causes[0].Evidence) == 0 || !strings.Contains(end.Causes[0].Statement, ":20000") {
 		t.Errorf("first cause %+v", end.Causes[0])
 	}

@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	noRiskWords = pattern.New(`(?i)\b(no (more )?(risky|captures?|approvals?|commands?)|stop asking|nothing (more|else)|read[- ]only|don'?t (touch|run|capture)|not necessary|unnecessary|no need|enough)\b`)
+	noRiskWords = pattern.New(`(?i)\b(no (more )?(risky|captures?|approvals?|commands?)|stop asking|nothing (more|else)|read[- ]only|don'?t (touch|run|capture)|not necessary|unnecessary|no need|enough|not now|not yet|not today|later|no thanks?|no thank you|nicht jetzt|jetzt nicht|pas maintenant|ahora no|no ahora)\b`)
 )
 
 // question is what is asked when no text names a target.
@@ -247,8 +247,14 @@ func (b *board) correctedSummary() string {
 	for _, p := range b.roots() {
 		out = append(out, p.Checked())
 	}
+	covered := map[*place.Place]bool{}
 	for _, p := range b.before() {
-		out = append(out, "Shown before, and "+p.Aside+": "+p.Shown())
+		if covered[p] {
+			continue
+		}
+		for _, f := range b.ends(p, covered) {
+			out = append(out, "Shown before ("+p.Title()+" was "+p.Aside+"): "+f.cause.Statement)
+		}
 	}
 	return strings.Join(out, " ")
 }
@@ -295,7 +301,7 @@ func (b *board) gaps(verdict string) []string {
 	var out []string
 	for _, r := range b.refused {
 		reason := place.Plain(r.reason, 120)
-		if reason == "" {
+		if reason == "" || reason == "denied" { // the gate's word for none
 			reason = "no reason given"
 		}
 		out = append(out, "`"+r.command+"` was denied ("+reason+", "+r.id+"), so what it would show is not known.")
@@ -315,6 +321,9 @@ func (b *board) gaps(verdict string) []string {
 		if !slices.ContainsFunc(b.places, func(p *place.Place) bool { return p.End.Same(x.end) && p.End.Path == x.end.Path }) {
 			out = append(out, x.end.String()+x.end.Path+": "+x.why+".")
 		}
+	}
+	if len(b.beyond) > 0 {
+		out = append(out, "Named too, and not looked at, because one case looks at a few places only: "+strings.Join(unique(b.beyond), ", ")+". Open a case for them.")
 	}
 	if b.commands >= rules.MaxCommands {
 		out = append(out, fmt.Sprintf("The limit of %d commands was reached.", rules.MaxCommands))

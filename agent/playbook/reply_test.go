@@ -137,3 +137,19 @@ func TestRetracted(t *testing.T) {
 		}
 	}
 }
+
+// TestAccounts: an id that only a chat knows is no name; the entry that has it is
+// cited.
+func TestAccounts(t *testing.T) {
+	account := "U0" + strings.Repeat("A1", 4)
+	in := replay(t, "127.0.0.1:19080 gives 502. I checked 127.0.0.1:19083, that one is fine", fine...)
+	in.view.Case.Requester = account
+	in.step()
+	in.view.Instructions = append(in.view.Instructions, agent.Instruction{By: account, ID: "ghost_20260314_104512_077", Text: "no, it is 127.0.0.1:19082", Turn: 1})
+	gaps := strings.Join(in.finish().Gaps, "\n")
+	for _, want := range []string{"127.0.0.1:19083: left out, because a person says", "127.0.0.1:19080: not examined after a person's correction of the target (ghost_20260314_104512_077)"} {
+		if !strings.Contains(gaps, want) || strings.Contains(gaps, account) {
+			t.Errorf("no %q in %s", want, gaps)
+		}
+	}
+}

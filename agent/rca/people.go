@@ -24,6 +24,9 @@ func (d *data) people(b *strings.Builder) {
 			lines++
 		}
 	}
+	if ids := d.accounts(); ids != "" {
+		fmt.Fprintf(b, "- Accounts are named by their ids in the chat, as the journals have them; a profile there shows whose they are: %s%s\n", ids, cite(d.opened))
+	}
 	if lines == 0 {
 		fmt.Fprintf(b, "- Nobody was asked and nobody intervened.%s\n", cite(d.ended))
 	}
@@ -40,6 +43,30 @@ func when(e audit.Entry) time.Time {
 		return x.At
 	}
 	return e.Time
+}
+
+// account is an id that a chat gave, which no reader outside of it knows.
+var account = regexp.MustCompile(`^[UW][A-Z0-9]{7,}$`)
+
+// accounts are such ids among those who asked and decided, each once.
+func (d *data) accounts() string {
+	var out []string
+	add := func(id string) {
+		if account.MatchString(id) && !slices.Contains(out, id) && len(out) < 20 {
+			out = append(out, id)
+		}
+	}
+	add(d.k.Requester)
+	for _, c := range d.cmds {
+		if c.Decided != nil {
+			add(c.Decided.By)
+		}
+	}
+	for _, i := range d.f.View(d.last).Instructions {
+		add(i.By)
+	}
+	add(d.end.By)
+	return strings.Join(out, ", ")
 }
 
 // line is one entry as a line about people; "" when it is not about them.

@@ -299,3 +299,20 @@ func TestOutcomeWords(t *testing.T) {
 		}
 	}
 }
+
+// TestAccountsAreExplained: ids of a chat's accounts are said to be that, once.
+func TestAccountsAreExplained(t *testing.T) {
+	account := "U0" + strings.Repeat("A1", 4)
+	j, _ := small(t, completed("auto_approved", 0, ""))
+	j.tell(agent.KindInstruction, agent.Instruction{By: account, Text: "x"})
+	j.run(cmd{text: "reboot", class: safeexec.Risky, index: 7, decided: &safeexec.Decided{Decision: "DENIED", By: account}, result: safeexec.Result{Status: "denied", DecidedBy: account}})
+	j.tell(agent.KindConcluded, conclusion("low", Unverified, "x", nil))
+	r := j.build()
+	if want := "a profile there shows whose they are: " + account + " ["; strings.Count(r.Markdown, want) != 1 {
+		t.Errorf("no %q in\n%s", want, r.Markdown)
+	}
+	checkReport(t, j, r)
+	if md := checkout(t).build().Markdown; strings.Contains(md, "a profile there") {
+		t.Error("short names are explained")
+	}
+}

@@ -18,6 +18,7 @@ type finder struct {
 	found    []found
 	spans    []found // everything found, in order of appearance
 	targets  []Endpoint
+	more     []Endpoint
 	resolver *Endpoint
 	portOnly bool
 	tls      bool // which endpoint is about TLS is known from the words beside it
@@ -538,8 +539,12 @@ func (f *finder) pickTargets() {
 				}
 			}
 		}
-		if !repeat && len(f.targets) < maxTargets {
+		switch {
+		case repeat:
+		case len(f.targets) < maxTargets:
 			f.targets = append(f.targets, e)
+		case len(f.more) < maxMore && !slices.ContainsFunc(f.more, e.Same):
+			f.more = append(f.more, e)
 		}
 	}
 }

@@ -43,6 +43,7 @@ const (
 // Symptom is what a text says.
 type Symptom struct {
 	Targets      []Endpoint // what to look at, in order of appearance, without repeats
+	More         []Endpoint // further endpoints, beyond those that are kept as targets
 	Resolver     *Endpoint  // the DNS server that the text names
 	PortOnly     bool       // the text has a port and no host; the target's host is a guess
 	Kinds        []Kind     // strongest first
@@ -67,6 +68,7 @@ func (s Symptom) Is(k Kind) bool { return slices.Contains(s.Kinds, k) }
 const (
 	maxText    = 10_000
 	maxTargets = 4
+	maxMore    = 8
 )
 
 // Parse reads a text. It never fails; a text that says nothing yields a
@@ -88,6 +90,7 @@ func Parse(text string) Symptom {
 	}
 	f := newFinder(text)
 	f.run(s.Is(Name))
+	s.More = f.more
 	s.Targets, s.Resolver, s.PortOnly = f.targets, f.resolver, f.portOnly
 	f.hear(&s, raw)
 	if s.Resolver != nil && !s.Is(Name) {
