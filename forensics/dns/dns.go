@@ -362,6 +362,9 @@ func (l *Log) retry(q *Query, s *Server, asks uint64, now int64) {
 // store keeps a query in the ring and gives up the one that was there.
 func (l *Log) store(q *Query) uint32 {
 	if len(l.ring) < maxOpen {
+		if len(l.ring) == cap(l.ring) { // by two, as append grows large slices in small steps
+			l.ring = append(make([]Query, 0, min(max(64, 2*cap(l.ring)), maxOpen)), l.ring...)
+		}
 		l.ring = append(l.ring, *q)
 		return uint32(len(l.ring) - 1)
 	}

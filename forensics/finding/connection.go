@@ -9,15 +9,17 @@ import (
 
 // flood finds handshakes that are opened in masses and never completed.
 func (c *inquiry) flood() {
+	flooded := c.flooded()
 	for _, v := range c.listed {
-		if pending := v.half + v.silent; v.attempts >= 50 && pending*10 >= v.attempts*6 && (len(v.sources) > 20 || pending >= 60) {
+		pending, sources := v.half+v.silent, flooded[v]
+		if sources != nil && (len(sources) > 20 || pending >= 60) {
 			for _, x := range v.conns {
 				if !x.s.Done {
 					x.explained = "syn-flood"
 				}
 			}
 			c.add(Finding{Severity: Critical, Protocol: "tcp", Code: "syn-flood", Confidence: 0.9, Frames: firstFrames(v.conns, "syn-flood"), Flow: text.Service(v.end.a, v.end.p),
-				Summary: fmt.Sprintf("%s gets more SYNs than anybody completes: %d of %d from %d sources.", text.Service(v.end.a, v.end.p), pending, v.attempts, len(v.sources)),
+				Summary: fmt.Sprintf("%s gets more SYNs than anybody completes: %d of %d from %d sources.", text.Service(v.end.a, v.end.p), pending, v.attempts, len(sources)),
 				Detail:  fmt.Sprintf("%d were answered with SYN-ACK and never acknowledged, %d were not answered; %d handshakes were completed. Clients that mean it find the backlog full.", v.half, v.silent, v.opened),
 				Confirm: "nstat -az TcpExtTCPReqQFullDoCookies TcpExtTCPReqQFullDrop on the server; sources that answer the SYN-ACK would speak against it."})
 		}

@@ -129,7 +129,6 @@ type service struct {
 	served       int
 	half         int // SYN-ACK sent, never acknowledged
 	attempts     int
-	sources      map[flow.Addr]bool
 	firstRefused int64
 }
 
@@ -137,14 +136,22 @@ const maxConns = 200_000
 
 func survey(f *facts.Facts) *inquiry {
 	c := &inquiry{f: f, services: map[end]*service{}, hops: map[flow.Addr]uint8{}, conflict: map[flow.Addr]bool{}, icmpAbout: map[flow.Addr]bool{}}
+	var room []conn
 	f.TCP.Table.All(func(_ uint32, k *flow.Key, s *tcp.Stream) bool {
-		x := &conn{k: k, s: s, d: f.TCP.Detail(s), client: int(s.Client), sure: s.Client >= 0}
+		if len(room) == 0 {
+			room = make([]conn, 256)
+		}
+		x := &room[0]
+		*x = conn{k: k, s: s, d: f.TCP.Detail(s), client: int(s.Client), sure: s.Client >= 0}
 		if s.Client < 0 {
 			x.client = guess(k)
 		}
 		c.count(x)
 		if x.d != nil && len(c.conns) < maxConns {
 			c.conns = append(c.conns, x)
+		}
+		if x.d != nil { // else nobody keeps it
+			room = room[1:]
 		}
 		return true
 	})
@@ -178,7 +185,7 @@ func (c *inquiry) count(x *conn) {
 		if len(c.services) >= maxConns {
 			return
 		}
-		v = &service{end: end{a, p}, sources: map[flow.Addr]bool{}}
+		v = &service{end: end{a, p}}
 		c.services[v.end] = v
 		c.listed = append(c.listed, v)
 	}
@@ -188,9 +195,6 @@ func (c *inquiry) count(x *conn) {
 	}
 	if cl.SYNs > 0 || sv.SYNs > 0 {
 		v.attempts++
-		if len(v.sources) < 10_000 {
-			v.sources[x.addr(x.client)] = true
-		}
 	}
 	switch {
 	case x.s.Done || sv.Data > 0:
@@ -210,6 +214,32 @@ func (c *inquiry) count(x *conn) {
 	case x.s.SYNACK:
 		v.half++
 	}
+}
+
+// flooded are the services with more handshakes that were not completed than
+// completed ones, with the hosts that tried.
+func (c *inquiry) flooded() map[*service]map[flow.Addr]bool {
+	out := map[*service]map[flow.Addr]bool{}
+	for _, v := range c.listed {
+		if v.attempts >= 50 && (v.half+v.silent)*10 >= v.attempts*6 {
+			out[v] = map[flow.Addr]bool{}
+		}
+	}
+	if len(out) == 0 {
+		return nil
+	}
+	c.f.TCP.Table.All(func(_ uint32, k *flow.Key, s *tcp.Stream) bool {
+		x := conn{k: k, s: s, client: int(s.Client)}
+		if s.Client < 0 {
+			x.client = guess(k)
+		}
+		a, p := k.End(x.server())
+		if seen := out[c.services[end{a, p}]]; seen != nil && s.Half[0].SYNs+s.Half[1].SYNs > 0 && len(seen) < 10_000 {
+			seen[x.addr(x.client)] = true
+		}
+		return true
+	})
+	return out
 }
 
 // add takes a finding.

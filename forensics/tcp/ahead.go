@@ -35,16 +35,20 @@ func (t *Tracker) ahead(in []Input) {
 	}
 	for i := range in {
 		if n := detail[i&(group-1)]; n != 0 {
-			sum += t.detailAt(n-1).touch(int(in[i].Dir), in[i].Time, last[i&(group-1)])
+			sum += t.detailAt(n-1).touch(&in[i], last[i&(group-1)])
 		}
 	}
 	t.read = sum
 }
 
 // touch reads a word of every line of the details that a segment of a direction needs.
-func (d *Detail) touch(dir int, now, last int64) uint64 {
+func (d *Detail) touch(in *Input, last int64) uint64 {
+	dir, now := int(in.Dir), in.Time
 	a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
 	sum := uint64(a.Link) + uint64(a.ackWait) + uint64(a.MaxWindow) + uint64(a.ring[a.pos].at) + uint64(o.Link) + uint64(o.ackWait) + uint64(o.clearedAt) +
-		uint64(u.IdleMax) + uint64(d.Tag)
-	return sum + uint64(d.Gap.Ahead(now-last)) + uint64(u.Server.Ahead(now-u.AskedAt)) + uint64(u.Mid.Ahead(now-u.lastServer)) + uint64(d.RTT[dir^1].Ahead(o.lastRTT))
+		uint64(u.IdleMax) + uint64(d.Gap.Ahead(now-last)) + uint64(d.RTT[dir^1].Ahead(o.lastRTT))
+	if in.Segment.Len > 0 {
+		sum += uint64(d.Tag) + uint64(u.Server.Ahead(now-u.AskedAt)) + uint64(u.Mid.Ahead(now-u.lastServer))
+	}
+	return sum
 }
