@@ -132,7 +132,7 @@ func (s *Server) assemble(opt Options) {
 		opt.Polls = 1
 	}
 	if opt.Capture == nil {
-		opt.Capture = somePackets
+		opt.Capture = Packets
 	}
 	s.SignIn = signin.New(opt.Seed.Tenant, opt.Seed.Client, opt.TokenLifetime)
 	s.arm = arm.New(s.Cloud, arm.Options{Verify: s.SignIn.Verify, RetryAfter: opt.RetryAfter, Polls: opt.Polls,

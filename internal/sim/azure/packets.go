@@ -5,9 +5,9 @@ import (
 	"hash/fnv"
 )
 
-// somePackets is a capture of one short conversation of a VM, headers only, with
-// numbers that depend on the name of the VM.
-func somePackets(vm string) []byte {
+// Packets is a capture of one short conversation of a VM, headers only, with
+// numbers that depend on the name.
+func Packets(vm string) []byte {
 	h := fnv.New32a()
 	h.Write([]byte(vm))
 	port := uint16(40000 + h.Sum32()%20000)
