@@ -71,10 +71,11 @@ var arrows = map[string][]string{
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},
 
 	"ghostbot/cmd/ghostbot/*":        {},
-	"ghostbot/cmd/ghostbot/memory":   {"ghostbot/agent", "ghostbot/agent/recall", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/show", "ghostbot/store"},
+	"ghostbot/cmd/ghostbot/memory":   {"ghostbot/agent", "ghostbot/agent/recall", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/show", "ghostbot/cmd/ghostbot/keyring", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/ledger":   {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/cloud":    {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
-	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit"},
+	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit", "ghostbot/cmd/ghostbot/keyring"},
+	"ghostbot/cmd/ghostbot/keyring":  {"ghostbot/audit"},
 	"ghostbot/cmd/ghostbot/pcap":     {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
 	"ghostbot/cmd/ghostbot":          {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 	"ghostbot/cmd/ghostbot/jsonl":    {},

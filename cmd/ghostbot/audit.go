@@ -12,11 +12,16 @@ import (
 	"path/filepath"
 	"slices"
 	"syscall"
+	"time"
 
 	"ghostbot/agent"
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
 	"ghostbot/cmd/ghostbot/evidence"
+	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/ledger"
+	"ghostbot/store"
+	"ghostbot/store/file"
 )
 
 // auditFlags are the flags of the audit verbs.
@@ -28,7 +33,7 @@ type auditFlags struct {
 }
 
 // auditVerb checks, prints, bundles or reports the journals of one case.
-func auditVerb(_ context.Context, c *cli, args []string) error {
+func auditVerb(ctx context.Context, c *cli, args []string) error {
 	var f auditFlags
 	rest, err := c.flags("audit", args, func(fs *flag.FlagSet) {
 		fs.BoolVar(&f.json, "json", false, "")
@@ -46,37 +51,74 @@ func auditVerb(_ context.Context, c *cli, args []string) error {
 	if err := f.check(rest[0], rest[1]); err != nil {
 		return err
 	}
-	var keys []audit.Key
-	if f.keyFile != "" {
-		k, err := journalKey(f.keyFile)
-		if err != nil {
-			return fail(exitUsage, "--key-file: %w", err)
-		}
-		keys = []audit.Key{{ID: filepath.Base(f.keyFile), Secret: k}}
+	keys, err := keyring.Keys(f.keyFile)
+	if err != nil {
+		return fail(exitUsage, "--key-file: %w", err)
+	}
+	ring, err := keyring.New(c.audits(), keys)
+	if err != nil {
+		return fail(exitNegative, "%w", err)
 	}
 	switch rest[0] {
 	case "verify":
-		return auditVerify(c, rest[1], f, keys)
+		return auditVerify(c, rest[1], f, ring)
 	case "show":
 		return auditShow(c, rest[1], f)
 	case "export":
-		return auditExport(c, rest[1], f, keys)
+		return auditExport(c, rest[1], f, ring)
 	case "rca":
-		return auditRCA(c, rest[1], f, keys)
+		return auditRCA(c, rest[1], f, ring)
+	case "sign":
+		return auditSign(ctx, c, f, ring)
 	}
+	return nil
+}
+
+// auditSign introduces a key into a state directory that nobody serves.
+func auditSign(ctx context.Context, c *cli, f auditFlags, ring *keyring.Ring) error {
+	if f.keyFile == "" {
+		return usageError("audit sign: --key-file names no key (accepted: a file with 32 bytes or more)")
+	}
+	if there, err := hasStore(c.state()); err != nil || !there {
+		return fail(exitUnavailable, "state directory: there is nothing in %s: set GHOST_JOURNAL_KEY_FILE before the first start", c.state())
+	}
+	db, err := file.Open(c.state(), file.Options{})
+	if err != nil {
+		return fail(exitUnavailable, "state directory: %w", err)
+	}
+	defer db.Close()
+	l, err := db.Acquire(ctx, store.Deployment, "sign", time.Hour)
+	if errors.Is(err, store.ErrHeld) {
+		return fail(exitUnavailable, "another ghostbot serves this state directory: stop it first")
+	}
+	if err != nil {
+		return fail(exitUnavailable, "state directory: %w", err)
+	}
+	defer db.Release(context.WithoutCancel(ctx), l)
+	k, err := ring.Introduce(ctx, audit.Options{Fence: l.Fence, Stream: ledger.Stream{DB: db, Scope: store.Deployment, Fence: l.Fence}})
+	if err != nil {
+		return fail(exitNegative, "%w", err)
+	}
+	if f.json {
+		return encode(c.out, k)
+	}
+	fmt.Fprintf(c.out, "ok  key %s authenticates every line from now on; the heads of %d cases from before are signed\n", oneLine(k.KeyID), len(k.Unsigned))
 	return nil
 }
 
 // check refuses what the verb cannot take before anything is read.
 func (f auditFlags) check(verb, sid string) error {
-	if !slices.Contains([]string{"verify", "show", "export", "rca"}, verb) {
-		return usageError("audit: %q is not a verb (accepted: verify show export rca)", verb)
+	if !slices.Contains([]string{"verify", "show", "export", "rca", "sign"}, verb) {
+		return usageError("audit: %q is not a verb (accepted: verify show export rca sign)", verb)
 	}
 	if sid != audit.Register && audit.FileName(sid, audit.Case) == "" {
 		return usageError("audit %s: %q is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2; register with verify and show)", verb, sid)
 	}
 	if sid == audit.Register && (verb == "export" || verb == "rca") {
 		return usageError("audit %s: register is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2)", verb)
+	}
+	if verb == "sign" && sid != audit.Register {
+		return usageError("audit sign: %q is not the register, which a key is introduced into (accepted: register)", sid)
 	}
 	for _, x := range []struct{ name, value, verb string }{{"--head", f.head, "verify"}, {"--rca", f.rcaFile, "verify"}, {"-o", f.output, "export"}} {
 		if x.value != "" && x.verb != verb {
@@ -91,8 +133,8 @@ func (f auditFlags) check(verb, sid string) error {
 	return nil
 }
 
-func auditVerify(c *cli, sid string, f auditFlags, keys []audit.Key) error {
-	r, err := evidence.Verify(c.audits(), sid, f.rcaFile, audit.VerifyOptions{Head: f.head, Keys: keys})
+func auditVerify(c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
+	r, err := evidence.Verify(ring, sid, f.rcaFile, audit.VerifyOptions{Head: f.head})
 	switch {
 	case errors.Is(err, evidence.ErrNoReport):
 		return usageError("--rca: %v", err)
@@ -140,11 +182,11 @@ func auditShow(c *cli, sid string, f auditFlags) error {
 	return w.Flush()
 }
 
-func auditRCA(c *cli, sid string, f auditFlags, keys []audit.Key) error {
+func auditRCA(c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
 	if _, err := entriesOf(c, sid); err != nil {
 		return err
 	}
-	r, err := buildReport(c.audits(), sid, keys)
+	r, err := buildReport(ring, sid)
 	if err != nil {
 		return err
 	}
@@ -179,14 +221,14 @@ func list[T any](in []T) []T { return append([]T{}, in...) }
 
 // auditExport writes a gzipped tar of the journals and the report, with a
 // manifest of their hashes.
-func auditExport(c *cli, sid string, f auditFlags, keys []audit.Key) error {
+func auditExport(c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
 	if _, err := entriesOf(c, sid); err != nil {
 		return err
 	}
 	if f.output == "" {
 		f.output = sid + ".tar.gz"
 	}
-	m, data, err := evidence.Bundle(c.audits(), sid, filepath.Base(reportPath("", sid)), audit.VerifyOptions{Keys: keys})
+	m, data, err := evidence.Bundle(ring, sid, filepath.Base(reportPath("", sid)))
 	if err != nil {
 		return err
 	}

@@ -259,16 +259,3 @@ func trim(in []string) []string {
 	}
 	return out
 }
-
-// journalKey reads the key that authenticates journal lines: at least 32 bytes.
-func journalKey(path string) ([]byte, error) {
-	b, err := os.ReadFile(path)
-	if err != nil {
-		return nil, fmt.Errorf("journal key: %w", err)
-	}
-	b = []byte(strings.TrimSpace(string(b)))
-	if len(b) < 32 {
-		return nil, fmt.Errorf("journal key %s: %d bytes are too few, at least 32 are needed", path, len(b))
-	}
-	return b, nil
-}

@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log/slog"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -272,34 +271,5 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 	}
 	if got := fmt.Sprintf("%#v %s", secret("x"), secret("x")); got != "(set) (set)" {
 		t.Errorf("one that is set is %q", got)
-	}
-}
-
-func TestJournalKey(t *testing.T) {
-	dir := t.TempDir()
-	for _, tc := range []struct{ name, text, want string }{
-		{"32 bytes", strings.Repeat("k", 32), ""},
-		{"with a line end", strings.Repeat("k", 32) + "\n", ""},
-		{"31 bytes", strings.Repeat("k", 31), "31 bytes are too few"},
-		{"blanks do not count", strings.Repeat("k", 31) + "\n\n\n", "31 bytes are too few"},
-		{"empty", "", "0 bytes are too few"},
-	} {
-		t.Run(tc.name, func(t *testing.T) {
-			path := filepath.Join(dir, "key")
-			write(t, path, tc.text)
-			k, err := journalKey(path)
-			if tc.want == "" {
-				if err != nil || len(k) != 32 {
-					t.Fatalf("%d bytes, %v", len(k), err)
-				}
-				return
-			}
-			if err == nil || !strings.Contains(err.Error(), tc.want) || strings.Contains(err.Error(), "kkk") {
-				t.Errorf("got %v, want %q", err, tc.want)
-			}
-		})
-	}
-	if _, err := journalKey(filepath.Join(dir, "none")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing file: %v", err)
 	}
 }

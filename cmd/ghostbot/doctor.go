@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"ghostbot/bot/slack"
+	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/redact"
 	"ghostbot/store/file"
@@ -155,7 +156,7 @@ func checkKey(cfg config) check {
 		return k
 	}
 	k.What = cfg.JournalKeyFile
-	if _, err := journalKey(cfg.JournalKeyFile); err != nil {
+	if _, err := keyring.Keys(cfg.JournalKeyFile); err != nil {
 		k.OK, k.What, k.Hint = false, err.Error(), "GHOST_JOURNAL_KEY_FILE names a file with 32 random bytes or more"
 	}
 	return k

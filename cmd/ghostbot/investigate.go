@@ -379,7 +379,7 @@ func (o occasional) Append(ctx context.Context, kind string, body any) (n uint64
 		return 0, "", err
 	}
 	defer o.p.db.Release(context.WithoutCancel(ctx), l)
-	log, err := audit.Open(ctx, audit.Options{Dir: o.p.auditDir, SID: audit.Register, Fence: l.Fence, Stream: ledger.Stream{DB: o.p.db, Scope: store.Deployment, Fence: l.Fence}, Keys: o.p.keys})
+	log, err := o.p.ring.Open(ctx, audit.Options{SID: audit.Register, Fence: l.Fence, Stream: ledger.Stream{DB: o.p.db, Scope: store.Deployment, Fence: l.Fence}})
 	if err != nil {
 		return 0, "", err
 	}

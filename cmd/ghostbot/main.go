@@ -66,7 +66,7 @@ func verbs() []verb {
 		{"classify", "[--json] COMMAND | -- WORD... | --jsonl", "the gate's verdict, without running anything", false, classify},
 		{"redact", "[--jsonl]", "mask credentials in standard input", false, redactVerb},
 		{"cases", "[--json] [--like SID|TEXT]", "list cases with state, age and pending approvals", false, cases},
-		{"audit", "verify|show|export|rca SID [--json] [--head HEX] [--rca FILE] [--key-file FILE] [-o FILE]", "check, print, bundle or report a case's journals", false, auditVerb},
+		{"audit", "verify|show|export|rca|sign SID [--json] [--head HEX] [--rca FILE] [--key-file FILE] [-o FILE]", "check, print, bundle, report or sign journals", false, auditVerb},
 		{"pcap", "FILE... [--json] [--frames] [--no-hash] [--fail-on SEVERITY] [--filter EXPR] [--semantic-dir DIR] [--report-dir DIR] [--plots DIR] [--compare FILE --mode endpoints|baseline]", "what is wrong in a capture, where, and how sure that is", true, pcapVerb},
 		{"doctor", "[--json]", "check configuration, tokens, model, state directory and tools", false, doctor},
 		{"version", "[--json]", "version, commit, Go version", false, version},

@@ -14,6 +14,7 @@ import (
 	"ghostbot/audit"
 	"ghostbot/bot/show"
 	"ghostbot/cmd/ghostbot/evidence"
+	"ghostbot/cmd/ghostbot/keyring"
 )
 
 func reportPath(auditDir, sid string) string {
@@ -23,7 +24,7 @@ func reportPath(auditDir, sid string) string {
 // report builds the root-cause report of a case from its journals and writes
 // it beside them.
 func (p *program) report(_ context.Context, sid string) (show.Report, error) {
-	r, err := buildReport(p.auditDir, sid, p.keys)
+	r, err := buildReport(p.ring, sid)
 	if err != nil {
 		return show.Report{}, err
 	}
@@ -38,8 +39,8 @@ func (p *program) report(_ context.Context, sid string) (show.Report, error) {
 	}, nil
 }
 
-func buildReport(auditDir, sid string, keys []audit.Key) (rca.Report, error) {
-	in, err := evidence.Load(auditDir, sid, audit.VerifyOptions{Keys: keys})
+func buildReport(ring *keyring.Ring, sid string) (rca.Report, error) {
+	in, err := evidence.Load(ring, sid, audit.VerifyOptions{})
 	if err != nil {
 		return rca.Report{}, err
 	}

@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"ghostbot/cmd/ghostbot/keyring"
 )
 
 func TestWriteFile(t *testing.T) {
@@ -69,13 +71,17 @@ const sid = "ghost_20260314_104512"
 
 func TestBuildReport(t *testing.T) {
 	dir := t.TempDir()
-	if _, err := buildReport(dir, sid, nil); !errors.Is(err, os.ErrNotExist) {
+	ring, err := keyring.New(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := buildReport(ring, sid); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("no case: %v", err)
 	}
 	if _, err := writeCase(dir, sid, "s", nil); err != nil {
 		t.Fatal(err)
 	}
-	p := &program{auditDir: dir}
+	p := &program{auditDir: dir, ring: ring}
 	shown, err := p.report(t.Context(), sid)
 	if err != nil {
 		t.Fatal(err)

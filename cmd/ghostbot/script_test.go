@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"regexp"
 	"strconv"
 	"strings"
@@ -20,6 +19,7 @@ import (
 	"ghostbot/agent"
 	"ghostbot/audit"
 	"ghostbot/bot"
+	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
 	"ghostbot/store"
@@ -166,9 +166,9 @@ func mkcase(ts *testscript.TestScript, _ bool, args []string) {
 	}
 	var keys []audit.Key
 	if len(args) > 2 {
-		k, err := journalKey(ts.MkAbs(args[2]))
+		k, err := keyring.Keys(ts.MkAbs(args[2]))
 		must(ts, err)
-		keys = []audit.Key{{ID: filepath.Base(args[2]), Secret: k}}
+		keys = k
 	}
 	heads, err := writeCase(ts.MkAbs(args[0]), args[1], symptom, keys)
 	must(ts, err)

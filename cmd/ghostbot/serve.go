@@ -20,6 +20,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/safeexec"
@@ -74,7 +75,7 @@ type program struct {
 	policy   *policy.Policy
 	redactor *redact.Redactor
 	brain    agent.Brain
-	keys     []audit.Key
+	ring     *keyring.Ring
 	topology []byte // secret from which the cases' names for addresses are made; nil: nothing is hidden
 	desk     *bot.Desk
 	adopt    func(ctx context.Context, sid string) error
@@ -97,12 +98,12 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	if p.brain, err = brains.New(choice); err != nil {
 		return nil, fail(exitUsage, "%w", err)
 	}
-	if cfg.JournalKeyFile != "" {
-		k, err := journalKey(cfg.JournalKeyFile)
-		if err != nil {
-			return nil, fail(exitUsage, "GHOST_JOURNAL_KEY_FILE: %w", err)
-		}
-		p.keys = []audit.Key{{ID: filepath.Base(cfg.JournalKeyFile), Secret: k}}
+	keys, err := keyring.Keys(cfg.JournalKeyFile)
+	if err != nil {
+		return nil, fail(exitUsage, "GHOST_JOURNAL_KEY_FILE: %w", err)
+	}
+	if p.ring, err = keyring.New(p.auditDir, keys); err != nil {
+		return nil, fail(exitUnavailable, "%w", err)
 	}
 	db, err := file.Open(c.state(), file.Options{})
 	if err != nil {
@@ -200,8 +201,8 @@ func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
 	if err != nil {
 		return nil, nil, fail(exitUnavailable, "state directory: %w", err)
 	}
-	log, err := audit.Open(ctx, audit.Options{Dir: p.auditDir, SID: audit.Register, Fence: l.Fence,
-		Stream: ledger.Stream{DB: p.db, Scope: store.Deployment, Fence: l.Fence}, Keys: p.keys})
+	log, err := p.ring.Open(ctx, audit.Options{SID: audit.Register, Fence: l.Fence,
+		Stream: ledger.Stream{DB: p.db, Scope: store.Deployment, Fence: l.Fence}})
 	if err != nil {
 		return nil, nil, fail(exitUnavailable, "register: %w", err)
 	}
@@ -219,7 +220,7 @@ func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
 }
 
 func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
-	log, err := audit.Open(ctx, audit.Options{Dir: p.auditDir, SID: sid, Fence: fence, Stream: ledger.Stream{DB: p.db, Scope: sid, Fence: fence}, Keys: p.keys})
+	log, err := p.ring.Open(ctx, audit.Options{SID: sid, Fence: fence, Stream: ledger.Stream{DB: p.db, Scope: sid, Fence: fence}})
 	if errors.Is(err, audit.ErrBroken) || errors.Is(err, audit.ErrDiverged) {
 		return nil, fmt.Errorf("%w: %w", bot.ErrTampered, err)
 	}
@@ -270,7 +271,7 @@ func (p *program) recall(ctx context.Context, c bot.CaseInfo) ([]agent.Recalled,
 	if hide := p.hide(c.SessionID, c.Opening.Symptom); hide != nil {
 		clean = func(s string) string { return hide.Hide(p.scrub(s)) }
 	}
-	return memory.Options{DB: p.db, Dir: p.auditDir, Keys: p.keys, Scope: p.cfg.Recall, Clean: clean}.Recall(ctx, c)
+	return memory.Options{DB: p.db, Ring: p.ring, Scope: p.cfg.Recall, Clean: clean}.Recall(ctx, c)
 }
 
 // open reports whether a case has not ended. One that the store does not know was

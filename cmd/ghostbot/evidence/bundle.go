@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ghostbot/audit"
+	"ghostbot/cmd/ghostbot/keyring"
 )
 
 // BundledFile is one file of an export bundle.
@@ -33,11 +34,11 @@ type Manifest struct {
 
 // Bundle makes a gzipped tar of the journals of a case and its report, with a
 // manifest of their hashes.
-func Bundle(dir, sid, report string, o audit.VerifyOptions) (Manifest, []byte, error) {
-	m := Manifest{SessionID: sid, Made: time.Now().UTC(), Verified: audit.Verify(dir, sid, o)}
+func Bundle(ring *keyring.Ring, sid, report string) (Manifest, []byte, error) {
+	m := Manifest{SessionID: sid, Made: time.Now().UTC(), Verified: ring.Verify(sid, audit.VerifyOptions{})}
 	bodies := map[string][]byte{}
 	for _, name := range []string{audit.FileName(sid, audit.Case), audit.FileName(sid, audit.Shell), audit.FileName(sid, audit.Tasks), report} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
+		b, err := os.ReadFile(filepath.Join(ring.Dir(), name))
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

@@ -17,20 +17,21 @@ import (
 
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
+	"ghostbot/cmd/ghostbot/keyring"
 )
 
 // Load verifies the journals of a case and returns what a report is built from. The
 // entries are those that were verified, in the same pass; of journals that do not
 // verify they are whatever can be read.
-func Load(dir, sid string, o audit.VerifyOptions) (rca.Input, error) {
+func Load(ring *keyring.Ring, sid string, o audit.VerifyOptions) (rca.Input, error) {
 	in := rca.Input{SessionID: sid}
 	o.Each = func(e audit.Entry) { in.Entries = append(in.Entries, e) }
-	in.Verified = audit.Verify(dir, sid, o)
+	in.Verified = ring.Verify(sid, o)
 	if in.Verified.Err != nil {
 		return in, in.Verified.Err
 	}
 	if in.Verified.FirstBad != nil {
-		entries, err := audit.Read(dir, sid)
+		entries, err := audit.Read(ring.Dir(), sid)
 		if err != nil {
 			return in, fmt.Errorf("read journals: %w", err)
 		}
@@ -141,11 +142,11 @@ type Answer struct {
 
 // Verify checks the journals of a case and, when they verify and path is not "", the
 // report at path.
-func Verify(dir, sid, path string, o audit.VerifyOptions) (Answer, error) {
+func Verify(ring *keyring.Ring, sid, path string, o audit.VerifyOptions) (Answer, error) {
 	if path == "" {
-		return Answer{Report: audit.Verify(dir, sid, o)}, nil
+		return Answer{Report: ring.Verify(sid, o)}, nil
 	}
-	in, err := Load(dir, sid, o)
+	in, err := Load(ring, sid, o)
 	a := Answer{Report: in.Verified}
 	if err != nil || !a.OK {
 		return a, nil // why is in it

@@ -15,6 +15,7 @@ import (
 
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
+	"ghostbot/cmd/ghostbot/keyring"
 )
 
 const sid = "ghost_20260314_104512"
@@ -49,7 +50,7 @@ func write(t *testing.T) *written {
 	id := add(audit.Shell, "proposed", m{"argv": []string{"tcpdump"}, "command": "tcpdump -w a.pcap", "classification": "RISKY"})
 	add(audit.Shell, "outcome", m{"audit_id": id, "status": "completed", "exit_code": 0, "artefacts": []m{{"path": w.left, "size": 7, "sha256": hex.EncodeToString(sum[:])}}})
 	add(audit.Case, "concluded", m{"confidence": "low", "ended_by": "brain"})
-	in, err := Load(w.dir, sid, audit.VerifyOptions{})
+	in, err := Load(ring(t, w.dir), sid, audit.VerifyOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,6 +63,15 @@ func write(t *testing.T) *written {
 	return w
 }
 
+func ring(t *testing.T, dir string) *keyring.Ring {
+	t.Helper()
+	r, err := keyring.New(dir, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 func (w *written) put(path, text string) {
 	w.t.Helper()
 	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
@@ -71,7 +81,7 @@ func (w *written) put(path, text string) {
 
 func (w *written) verify() (Answer, string) {
 	w.t.Helper()
-	a, err := Verify(w.dir, sid, w.report, audit.VerifyOptions{})
+	a, err := Verify(ring(w.t, w.dir), sid, w.report, audit.VerifyOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -128,10 +138,10 @@ func TestVerifyReport(t *testing.T) {
 	if a, text := w.verify(); a.OK || a.RCA != nil || a.FirstBad == nil || strings.Count(text, "\n") != 1 {
 		t.Errorf("changed journals: %s", text)
 	}
-	if in, err := Load(w.dir, sid, audit.VerifyOptions{}); err != nil || in.Verified.OK || len(in.Entries) != 4 {
+	if in, err := Load(ring(t, w.dir), sid, audit.VerifyOptions{}); err != nil || in.Verified.OK || len(in.Entries) != 4 {
 		t.Errorf("%d entries, %v", len(in.Entries), err)
 	}
-	if a, err := Verify(t.TempDir(), sid, w.report, audit.VerifyOptions{}); err != nil || a.OK || a.Why == "" {
+	if a, err := Verify(ring(t, t.TempDir()), sid, w.report, audit.VerifyOptions{}); err != nil || a.OK || a.Why == "" {
 		t.Errorf("no journals: %+v, %v", a, err)
 	}
 }
@@ -149,7 +159,7 @@ func TestFilesThatAreNoReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{fifo, long, w.dir, "/dev/zero", filepath.Join(w.dir, "none")} {
-		if _, err := Verify(w.dir, sid, path, audit.VerifyOptions{}); !errors.Is(err, ErrNoReport) {
+		if _, err := Verify(ring(t, w.dir), sid, path, audit.VerifyOptions{}); !errors.Is(err, ErrNoReport) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -158,16 +168,16 @@ func TestFilesThatAreNoReport(t *testing.T) {
 // TestBundle: the manifest names what is there, and only that.
 func TestBundle(t *testing.T) {
 	w := write(t)
-	man, data, err := Bundle(w.dir, sid, "report.md", audit.VerifyOptions{})
+	man, data, err := Bundle(ring(t, w.dir), sid, "report.md")
 	if err != nil || !man.Verified.OK || len(man.Files) != 3 || len(data) == 0 {
 		t.Fatalf("%+v, %v", man, err)
 	}
 	os.Remove(w.report)
-	if man, _, err = Bundle(w.dir, sid, "report.md", audit.VerifyOptions{}); err != nil || len(man.Files) != 2 {
+	if man, _, err = Bundle(ring(t, w.dir), sid, "report.md"); err != nil || len(man.Files) != 2 {
 		t.Errorf("%+v, %v", man, err)
 	}
 	os.Mkdir(w.report, 0o700)
-	if _, _, err = Bundle(w.dir, sid, "report.md", audit.VerifyOptions{}); err == nil {
+	if _, _, err = Bundle(ring(t, w.dir), sid, "report.md"); err == nil {
 		t.Error("a directory is bundled")
 	}
 }

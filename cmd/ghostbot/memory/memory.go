@@ -21,6 +21,7 @@ import (
 	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/bot/show"
+	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/store"
 )
 
@@ -51,9 +52,8 @@ func Check(scope string) error {
 // Options say where closed cases are.
 type Options struct {
 	DB    store.DB
-	Dir   string      // of the journals
-	Keys  []audit.Key // as the journals were written with
-	Scope string      // Channel, Deployment or Off
+	Ring  *keyring.Ring // the journals and their keys
+	Scope string        // Channel, Deployment or Off
 	Clean func(string) string
 }
 
@@ -117,7 +117,7 @@ func (o Options) read(sid string) (agent.Recalled, error) {
 	r := agent.Recalled{SessionID: sid}
 	size := int64(0)
 	for _, j := range []string{audit.Shell, audit.Tasks, audit.Case} {
-		if fi, err := os.Stat(filepath.Join(o.Dir, audit.FileName(sid, j))); err == nil {
+		if fi, err := os.Stat(filepath.Join(o.Ring.Dir(), audit.FileName(sid, j))); err == nil {
 			size += fi.Size()
 		}
 	}
@@ -125,7 +125,7 @@ func (o Options) read(sid string) (agent.Recalled, error) {
 		return r, fmt.Errorf("recall %s: its journals have %d bytes, %d are read", sid, size, maxJournals)
 	}
 	var rep show.Report
-	v := audit.Verify(o.Dir, sid, audit.VerifyOptions{Keys: o.Keys, Each: func(e audit.Entry) {
+	v := o.Ring.Verify(sid, audit.VerifyOptions{Each: func(e audit.Entry) {
 		if e.Journal != audit.Case {
 			return
 		}
@@ -147,7 +147,7 @@ func (o Options) read(sid string) (agent.Recalled, error) {
 	for _, c := range rep.Causes[:min(len(rep.Causes), 3)] {
 		r.Causes = append(r.Causes, c.Statement)
 	}
-	r.Note = reportNote(filepath.Join(o.Dir, "ghost_rca_"+sid+".md"), rep.SHA256)
+	r.Note = reportNote(filepath.Join(o.Ring.Dir(), "ghost_rca_"+sid+".md"), rep.SHA256)
 	return r, nil
 }
 

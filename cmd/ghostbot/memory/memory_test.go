@@ -17,6 +17,7 @@ import (
 	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/bot/show"
+	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/store"
 	"ghostbot/store/file"
 )
@@ -39,11 +40,20 @@ func newPast(t testing.TB) *past {
 }
 
 func (p *past) options(change ...func(*Options)) Options {
-	o := Options{DB: p.db, Dir: p.dir, Scope: Channel}
+	o := Options{DB: p.db, Ring: p.ring(nil), Scope: Channel}
 	for _, f := range change {
 		f(&o)
 	}
 	return o
+}
+
+func (p *past) ring(keys []audit.Key) *keyring.Ring {
+	p.t.Helper()
+	r, err := keyring.New(p.dir, keys)
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	return r
 }
 
 func id(n int) string { return fmt.Sprintf("ghost_20260101_%06d", n) }
@@ -190,7 +200,7 @@ func TestRecallFromDamagedFiles(t *testing.T) {
 	if r, err := p.options().read(id(2)); err != nil || r.Note != "its report file is missing" {
 		t.Errorf("%+v, %v", r, err)
 	}
-	if _, err := p.options(func(o *Options) { o.Keys = []audit.Key{{ID: "k", Secret: make([]byte, 32)}} }).read(id(2)); err == nil {
+	if _, err := p.options(func(o *Options) { o.Ring = p.ring([]audit.Key{{ID: "k", Secret: make([]byte, 32)}}) }).read(id(2)); err == nil {
 		t.Error("journals without a MAC are taken although there is a key")
 	}
 }
