@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ghostbot/forensics/control"
+	"ghostbot/forensics/stat"
 )
 
 const (
@@ -33,7 +34,7 @@ func (c *inquiry) bloat() {
 			base := max(r.Min, 100e3)
 			mean := int64(r.Sum / float64(r.N))
 			smooth := s.Jumps > 0 && float64(s.Swing)/float64(s.Jumps) < 0.15*float64(mean)
-			if high := r.Quantile(0.95); high < 3*base || high-base < 40e6 || !smooth || steady(x, i) < 0.75 && r.Median() < 2*base || c.lossOf(x, i) > 0.003 || x.s.InitialRTT > high/2 || s.FullTimes > 5 {
+			if high := r.Quantile(0.95); high < 3*base || high-base < 40e6 || !smooth || !bottled(x, i, r.Median() >= 2*base) || c.lossOf(x, i) > 0.003 || x.s.InitialRTT > high/2 || s.FullTimes > 5 {
 				continue
 			} else {
 				x.explained = "bufferbloat"
@@ -47,6 +48,13 @@ func (c *inquiry) bloat() {
 	}
 }
 
+// bottled reports whether a transfer's rate is that of one narrow place, which is constant.
+// When most round trips are long, less of that will do; a short transfer has no rate.
+func bottled(x *conn, i int, long bool) bool {
+	s := steady(x, i)
+	return s >= 0.75 || long && (s == 0 || s >= 0.5)
+}
+
 // vary finds round trips that jump up and down without load.
 func (c *inquiry) vary() {
 	for _, x := range c.conns {
@@ -55,7 +63,7 @@ func (c *inquiry) vary() {
 		}
 		for i := range 2 {
 			r, s := &x.d.RTT[i], x.side(i)
-			if r.N < 12 || !x.near(i) || c.lossOf(x, i) > 0.01 || s.Nagle >= 5 {
+			if r.N < 12 || !x.near(i) || c.lossOf(x, i) > 0.01 || s.Nagle >= 5 || x.side(i^1).Nagle >= 5 || delayed(r) {
 				continue
 			}
 			swing := float64(s.Swing) / float64(max(s.Jumps, 1))
@@ -78,6 +86,14 @@ func (c *inquiry) vary() {
 			}
 		}
 	}
+}
+
+// delayed reports whether the long ones among round trips are those of delayed ACKs: 40 ms
+// or 200 ms more than the path takes, and nothing between.
+func delayed(r *stat.Dist) bool {
+	above := func(ms int64) int64 { return r.Above(r.Min + ms*1e6) }
+	slow := above(20)
+	return slow > 0 && (above(35)-above(52)+above(190)-above(215))*10 >= slow*7
 }
 
 // far finds paths that are simply long.

@@ -21,7 +21,7 @@ func (c *inquiry) copies() {
 	for _, x := range c.conns {
 		for i := range 2 {
 			s := x.side(i)
-			copies, hops = copies+s.Copies, hops+s.Hops
+			copies, hops = copies+s.Copies+c.doubled(s), hops+s.Hops
 			segments += x.half(i).Packets
 			at = append(at, s.CopyAt[:]...)
 			run = max(run, s.CopyRun)
@@ -45,6 +45,19 @@ func (c *inquiry) copies() {
 			Detail:  "The copies have the IP identification of a packet just before, so no host sent them again. Receivers discard them; they cost bandwidth and duplicate ACKs.",
 			Confirm: "Look for a loop at layer 2, a mirrored port that feeds back, or a bonding mode that floods."})
 	}
+}
+
+// doubled is how many copies of a direction came late, or are told by the receiver alone:
+// it got twice what nobody sent twice.
+func (c *inquiry) doubled(s *tcp.Side) uint32 {
+	again := s.Resent + s.Filled + s.Needless
+	switch {
+	case s.Doubled > 2*again:
+		return s.Doubled
+	case s.Copies == 0 && s.Late == 0 && s.DSACKs > 3+2*again:
+		return s.DSACKs
+	}
+	return 0
 }
 
 // duplicateAddress finds addresses with two owners. A virtual address of a
@@ -442,6 +455,11 @@ func (c *inquiry) hole(x *conn, i int) {
 		return
 	}
 	x.explained = "pmtud-blackhole"
+	for _, y := range c.conns { // whose answer is all large
+		if u := &y.d.Turns; y.explained == "" && y.addr(y.server()) == x.addr(i) && y.s.Done && u.Waiting && u.AskACKed && y.half(y.server()).Bytes == 0 {
+			y.explained = "pmtud-blackhole"
+		}
+	}
 	c.add(Finding{Severity: High, Protocol: "tcp", Code: "pmtud-blackhole", Confidence: 0.75, Frames: append(x.d.Evidence[tcp.LostSegment][:], s.Largest), Flow: x.flow(),
 		Summary: fmt.Sprintf("Large segments from %v to %v do not arrive, small ones do: probably a path MTU black hole.", x.addr(i), x.addr(i^1)),
 		Detail:  fmt.Sprintf("%d bytes are missing for %s, to the end of the connection; nothing larger than %d bytes came. Random loss would have been repaired in that time.", missing, ms(x.s.Last-s.LastData()), s.MaxLen),

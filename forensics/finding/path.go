@@ -46,13 +46,14 @@ func (c *inquiry) fills(x *conn, i, window int) bool {
 	return x.d.Count[i][tcp.WindowFull]*20 > x.half(i).Packets || s.InFlight+1460 > window && s.InFlight <= window && x.half(i).Bytes > 20*uint64(window)
 }
 
-// lossOf is the share of a direction's segments that were lost.
+// lossOf is the share of a direction's segments that were lost; what the receiver got
+// twice was not.
 func (c *inquiry) lossOf(x *conn, i int) float64 {
 	if x.half(i).Packets == 0 {
 		return 0
 	}
 	s := x.side(i)
-	return float64(s.Resent+s.Filled) / float64(x.half(i).Packets)
+	return float64(s.Resent-min(s.Resent, s.DSACKs)+s.Filled) / float64(x.half(i).Packets)
 }
 
 // outage finds a time in which nothing gets through, on connections that work before
@@ -102,7 +103,7 @@ func (c *inquiry) spikes() {
 				continue
 			}
 			base := max(x.rtt(), 1e6)
-			needless := s.Needless > 0 && s.Filled == 0 && s.Resent <= s.DSACKs && (x.d.Turns.IdleMax > 400e6 && x.d.Turns.IdleMax > 8*base)
+			needless := s.Held >= 2 && s.Filled == 0 && s.Resent <= s.DSACKs && (x.d.Turns.IdleMax > 400e6 && x.d.Turns.IdleMax > 8*base)
 			dsacked := s.DSACKs > 0 && s.DSACKs*10 >= s.Resent*7 && s.Filled == 0 && x.d.RTT[i].Max > 400e6 && x.d.RTT[i].Max > 8*base && s.MaxRun < 5
 			if !needless && !dsacked || s.Copies > 0 {
 				continue
@@ -152,8 +153,8 @@ func (c *inquiry) loss() {
 		for i := range 2 {
 			s := x.side(i)
 			n := s.Resent + s.Filled
-			if n == 0 || s.DSACKs >= n && s.Filled == 0 {
-				continue
+			if n == 0 || s.DSACKs >= n && s.Filled == 0 || s.DSACKs*2 >= n && n >= 10 && s.MaxRun < 3 {
+				continue // most of it was sent in vain
 			}
 			k := [2]flow.Addr{x.addr(i), x.addr(i ^ 1)}
 			l := by[k]
@@ -212,6 +213,20 @@ func steady(x *conn, i int) float64 {
 	return 1 - math.Sqrt(max(square/float64(len(use))-mean*mean, 0))/mean
 }
 
+// limited reports that loss is that of a policer: the rate of new data is constant, which
+// heavy random loss does not leave, and several in a row are dropped where random loss
+// drops one.
+func (l *lossy) limited(share float64) bool {
+	rows := l.holes > 0 && float64(l.ahead) > 1.2*float64(l.holes)
+	switch {
+	case share < 8:
+		return l.capped > 0.9
+	case share < 25:
+		return l.capped > 0.84 || l.capped > 0.8 && rows
+	}
+	return false
+}
+
 func (c *inquiry) lost(l *lossy) {
 	n := l.behind + l.ahead
 	if n == 0 {
@@ -235,13 +250,11 @@ func (c *inquiry) lost(l *lossy) {
 	if n < 3 && share < 0.5 {
 		f.Severity, f.Confidence = Low, 0.6
 	}
-	// a policer drops several in a row where random loss drops one
-	rows := l.holes > 0 && float64(l.ahead) > 1.2*float64(l.holes)
-	if n >= 5 && (l.queued || l.capped > 0.9 && (share < 8 || share < 25 && (rows || l.capped > 0.93))) {
+	if n >= 5 && (l.queued || l.limited(share)) {
 		f.Code, f.Confidence = "throttling", 0.87
 		f.Summary = fmt.Sprintf("Traffic from %v to %v runs into a rate limit.", l.from, l.to)
 		f.Detail = fmt.Sprintf("%d of %d segments are lost, %s%s. Random loss would vary with neither.", n, l.packets, when(l.queued, "the round trip rises under load to a ceiling", ""),
-			when(l.capped > 0.9, when(l.queued, ", and ", "")+"the rate of new data is constant", ""))
+			when(l.limited(share), when(l.queued, ", and ", "")+"the rate of new data is constant", ""))
 		f.Confirm = "Policers and shapers on the path (tc -s qdisc, QoS policies, a cloud's per-flow limit): the rate equals a configured one."
 	}
 	c.add(f)
@@ -308,11 +321,11 @@ func (c *inquiry) order() {
 			if s.Late > 0 {
 				example = x.flow()
 			}
-			late, packets = late+s.Late, packets+x.half(i).Packets
+			late, packets = late+s.Late-min(s.Late, c.doubled(s)), packets+x.half(i).Packets
 			at = append(at, s.LateAt[:]...)
 			resent += s.Resent
 			dsacks += s.DSACKs
-			if dup := x.d.Count[i^1][tcp.DupACK]; s.Late == 0 && dup > 20 && s.Resent+s.Filled <= s.DSACKs+dup/50 && x.half(i).Bytes > 100_000 {
+			if dup := x.d.Count[i^1][tcp.DupACK]; s.Late == 0 && dup > 20+s.DSACKs && s.Resent+s.Filled <= 2*s.DSACKs+dup/50 && x.half(i).Bytes > 100_000 {
 				late += dup / 2
 				example = x.flow()
 				at = append(at, x.d.Evidence[tcp.DupACK][:]...)

@@ -62,10 +62,12 @@ type Side struct {
 
 	Needless  uint32           // data sent again though its ACK was seen
 	Late      uint32           // older than what came before it: reordered on the way
+	Doubled   uint32           // of Late, what was seen before: a copy that came some packets later, or the first of two
 	Copies    uint32           // the same packet again: same identification, same bytes
 	Hops      uint32           // copies with a lower TTL
 	CopyRun   uint8            // most copies of one packet
 	DSACKs    uint32           // duplicates that the receiver of this direction reported
+	Held      uint32           // two for each segment that came again in vain, together with its first copy, after the longest silence
 	Holes     uint32           // times that a later segment came before an earlier one
 	MaxRun    uint8            // most times that one sequence number was sent again without an answer
 	Stall     int64            // longest time that one segment took from its first copy to its ACK, with resends
@@ -134,6 +136,7 @@ type Turns struct {
 	IdleDead   bool // nothing of the other side came after it
 	Waiting    bool // a request has no answer
 	AskACKed   bool
+	idleStamp  uint32 // of the segment that ended the longest silence
 	asks       uint32
 	Requests   uint32
 	Answers    uint32
@@ -243,7 +246,7 @@ func (t *Tracker) prepare(e *Event, in *Input) {
 	if !e.Copy && g.Len > 0 && g.Flags&SYN == 0 {
 		end := g.Seq + uint32(g.Len)
 		e.covered = r.lastack != 0 && !before(r.lastack, end)
-		e.known = e.covered || f.next != 0 && before(g.Seq, f.next) && t.seen(&f.unacked, end)
+		e.known = e.covered || f.next != 0 && before(g.Seq, f.next) && (a.Holes == 0 && f.SYNs > 0 || t.seen(&f.unacked, end))
 	}
 	if g.Flags&RST != 0 && d.RSTs[e.Dir].Frame == 0 {
 		d.RSTs[e.Dir] = mark(e, in, f, a)
@@ -341,14 +344,20 @@ func (t *Tracker) observe(e *Event, in *Input) {
 		a.lastData = e.Time
 	}
 	late := a.ids.late(in, g)
-	had := a.Resent + a.Filled
+	had, vain := a.Resent+a.Filled, a.Needless
 	a.repeat(e, late)
 	o.answered(e)
 	a.window(e)
 	if d.Turns.take(e) {
-		d.Side[0].AfterGap, d.Side[1].AfterGap = 0, 0
-	} else if e.Time-d.Turns.IdleAt < 1e9 {
+		for i := range d.Side {
+			d.Side[i].AfterGap, d.Side[i].Held = 0, 0
+		}
+		d.Turns.idleStamp = g.TSVal
+	} else if after := e.Time - d.Turns.IdleAt; after < 1e9 {
 		a.AfterGap += a.Resent + a.Filled - had
+		if a.Needless > vain {
+			a.held(g, d.Turns.idleStamp, after)
+		}
 	}
 	if g.Len > 0 && !e.Verdict.Has(Retransmission) && !e.Verdict.Has(KeepAlive) {
 		a.sent(e, o)
@@ -407,6 +416,9 @@ func (a *Side) repeat(e *Event, late bool) {
 	case !again || e.Verdict.Has(KeepAlive) || g.Len == 0 && g.Flags&(SYN|FIN) == 0:
 		return
 	case late:
+		if e.covered || e.known {
+			a.Doubled++
+		}
 		a.Late++
 		note(&a.LateAt, e.Frame)
 		return
@@ -463,6 +475,18 @@ const (
 	delayedMin = 30e6
 	delayedMax = 250e6
 )
+
+// held counts data that was sent again in vain while the path held its first copy. Time
+// stamps tell: both arrive together and were sent far apart. Without them two such
+// segments count as one that is certain.
+func (a *Side) held(g *Segment, stamp uint32, after int64) {
+	switch {
+	case !g.HasTime:
+		a.Held++
+	case int64(int32(g.TSVal-stamp))-after/1e6 > 100:
+		a.Held += 2
+	}
+}
 
 // leg is the part of the round trip between the capture point and one end.
 func (s *Stream) leg(i int) int64 {
