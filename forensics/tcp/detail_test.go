@@ -38,7 +38,7 @@ func TestMessages(t *testing.T) {
 		for i := range 6 {
 			at := 100 + float64(i)*200
 			for range 2 {
-				e = k.c(at, ACK, seq, ack, 50, 1000)
+				k.c(at, ACK, seq, ack, 50, 1000)
 				seq += 50
 				at += half
 				e = k.s(at, ACK, ack, seq, 10, 1000)
@@ -117,12 +117,11 @@ func TestAfterGap(t *testing.T) {
 // seen; a segment that was overtaken carries data that was not.
 func TestDoubled(t *testing.T) {
 	k := newTalk().open()
-	var e *Event
 	for i := range uint32(20) {
-		e = k.s(30+float64(i), ACK, 501+i*100, 101, 100, 1000)
+		k.s(30+float64(i), ACK, 501+i*100, 101, 100, 1000)
 	}
 	k.no -= 12 // an identification from before
-	e = k.s(60, ACK, 501+8*100, 101, 100, 1000)
+	e := k.s(60, ACK, 501+8*100, 101, 100, 1000)
 	k.no += 12
 	if s := k.side(e, 1); s.Late != 1 || s.Doubled != 1 || s.Resent+s.Filled != 0 {
 		t.Errorf("a copy: %+v", s)
