@@ -141,6 +141,11 @@ func auditVerify(c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
 	case err != nil:
 		return err
 	}
+	if !r.OK && r.Records == 0 && !f.json {
+		if _, err := audit.Read(c.audits(), sid); errors.Is(err, fs.ErrNotExist) {
+			return unknownCase(c, sid)
+		}
+	}
 	if f.json {
 		if err := encode(c.out, r); err != nil {
 			return err
@@ -154,11 +159,15 @@ func auditVerify(c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
 	return nil
 }
 
+func unknownCase(c *cli, sid string) error {
+	return fail(exitNegative, "unknown case: there are no journals of %s in %s", sid, c.audits())
+}
+
 func entriesOf(c *cli, sid string) ([]audit.Entry, error) {
 	entries, err := audit.Read(c.audits(), sid)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return nil, fail(exitNegative, "there are no journals of %s in %s", sid, c.audits())
+		return nil, unknownCase(c, sid)
 	case err != nil:
 		return nil, fail(exitNegative, "%w", err)
 	}

@@ -17,7 +17,7 @@ func pcapVerb(ctx context.Context, c *cli, args []string) error {
 	if len(files) == 0 {
 		return usageError("pcap wants at least one capture file")
 	}
-	err = o.Run(ctx, files, pcap.Streams{Out: c.out, Err: c.err, Line: oneLine, Encode: encode})
+	err = o.Run(ctx, files, pcap.Streams{Out: c.out, Terminal: terminalOr(c.out) != c.out, Err: c.err, Line: oneLine, Encode: encode})
 	switch {
 	case errors.Is(err, pcap.ErrUsage):
 		return usageError("pcap: %w", err)

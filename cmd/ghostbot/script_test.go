@@ -13,6 +13,7 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
@@ -155,7 +156,7 @@ func writeCase(dir, sid, symptom string, keys []audit.Key) ([]audit.Head, error)
 }
 
 // hostile is a symptom that attacks a terminal.
-const hostile = "\x1b[2J\x1b]0;owned\x07 \u009b31m red \u202egnihtyna\u2066 \r\nFAKE LINE\u2028x\x7f"
+const hostile = "\x1b[2J\x1b]0;owned\x07 \u009b31m red \u202egnihtyna\u2066 zero\u200bwidth\ufeff \r\nFAKE LINE\u2028x\x7f"
 
 // mkcase [-hostile] DIR SID [KEYFILE]: writes a case; $HEAD1, $HEAD2... are its
 // heads and $FULL is the last one in full.
@@ -314,7 +315,7 @@ func lines(ts *testscript.TestScript, _ bool, args []string) {
 // visible FILE: there is nothing in it that a terminal would act on.
 func visible(ts *testscript.TestScript, _ bool, args []string) {
 	for i, r := range ts.ReadFile(args[0]) {
-		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069 {
+		if r < ' ' && r != '\n' && r != '\t' || r >= 0x7f && r < 0xa0 || unicode.Is(unicode.Cf, r) {
 			ts.Fatalf("%U at byte %d", r, i)
 		}
 	}

@@ -139,7 +139,7 @@ func TestMadeUpEndpoints(t *testing.T) {
 		Notes:       []string{"n <1>"},
 	}
 	md := Endpoints(r)
-	for _, want := range []string{"a\\_1.pcap (A) and b.pcap (B)", "1 \\| 2", "| A to B | 10 | 9 | 1 (10.00 %) | 0 | 0 | 2 |", "B is 1.250 ms ahead of A (between -3.000 and 4.500; both directions, 12 packets)",
+	for _, want := range []string{"a_1.pcap (A) and b.pcap (B)", "1 \\| 2", "| A to B | 10 | 9 | 1 (10.00 %) | 0 | 0 | 2 |", "B is 1.250 ms ahead of A (between -3.000 and 4.500; both directions, 12 packets)",
 		"runs faster by 20.0 ppm (between 10.0 and 30.0)", "| B to A | UDP 192.0.2.1:53 \\> 192.0.2.2:40009 (at B: 203.0.113.1:1 \\> 192.0.2.2:9) | PARTIAL DROP | 4 | 1 | 25.0 % |",
 		"| mss | A to B | 1460 | 1360 | 3 | 7 |", "Addresses are translated", "| 192.0.2.2 | B | 4 | 30.00 | 40.00 | 25 % |", "| 192.0.2.3 | A | 0 | 0.00 | 0.00 | 0 % |",
 		"- r1\n- Note: n \\<1\\>", "refute it.** look.\n", "mtr -nrwc 200 192.0.2.1\n"} {

@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 )
 
 // Document is what a report needs of the semantic JSON. Other members are ignored; a block that a
@@ -218,8 +219,11 @@ func (d *Document) fill(command string, f *Finding) string {
 // escape makes a text of one line that no reader of Markdown takes for markup.
 func escape(s string) string {
 	var b strings.Builder
-	for _, r := range s {
+	rs := []rune(s)
+	for i, r := range rs {
 		switch {
+		case r == '_' && insideWord(rs, i): // a name: no renderer takes it for emphasis
+			b.WriteByte('_')
 		case r < ' ' || r == 0x7f || r >= 0x80 && r < 0xa0 || r == 0x2028 || r == 0x2029:
 			b.WriteByte(' ')
 		case strings.ContainsRune("\\`*_[]<>|#~&", r):
@@ -230,6 +234,22 @@ func escape(s string) string {
 		}
 	}
 	return strings.TrimSpace(b.String())
+}
+
+// insideWord reports whether the underscores around i have a letter or digit on
+// both sides.
+func insideWord(rs []rune, i int) bool {
+	from, to := i, i
+	for from >= 0 && rs[from] == '_' {
+		from--
+	}
+	for to < len(rs) && rs[to] == '_' {
+		to++
+	}
+	word := func(i int) bool {
+		return i >= 0 && i < len(rs) && (unicode.IsLetter(rs[i]) || unicode.IsDigit(rs[i]))
+	}
+	return word(from) && word(to)
 }
 
 // frames lists frame numbers, the first ones only.

@@ -198,6 +198,7 @@ func TestNames(t *testing.T) {
 
 func TestWords(t *testing.T) {
 	for _, tt := range []struct{ got, want string }{
+		{escape("gen__x_b__9.pcap _x_ a__ __b"), "gen__x_b__9.pcap \\_x\\_ a\\_\\_ \\_\\_b"},
 		{escape("a\nb\x1b[31m"), `a b \[31m`}, {escape("  <x>&*_# ~|\\` "), "\\<x\\>\\&\\*\\_\\# \\~\\|\\\\\\`"}, {escape("a\u2028b\u0085"), "a b"},
 		{count(1, "query"), "1 query"}, {count(2, "query"), "2 queries"}, {count(0, "packet"), "0 packets"},
 		{frames(nil, 3), "-"}, {frames([]int64{1, 2, 3, 4}, 3), "1, 2, 3 and 1 more"},

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 
 	"ghostbot/forensics/compare"
 	"ghostbot/forensics/compare/baseline"
@@ -75,6 +76,9 @@ func (c *Comparison) compare() (text string, severity finding.Severity, err erro
 	return report.Baseline(c.Baseline), severity, nil
 }
 
+// escaped is what the report escapes for whoever renders it: a terminal does not.
+var escaped = regexp.MustCompile("\\\\([\\\\`*_\\[\\]<>|#~&])")
+
 // both compares two captures and prints what that comes to.
 func (v *run) both(ctx context.Context, name string) error {
 	c := Comparison{Mode: v.Mode}
@@ -99,6 +103,9 @@ func (v *run) both(ctx context.Context, name string) error {
 	if v.JSON {
 		err = v.Encode(v.Out, c)
 	} else {
+		if v.Terminal {
+			text = escaped.ReplaceAllString(text, "$1")
+		}
 		_, err = io.WriteString(v.Out, text)
 	}
 	if err == nil && v.limit > 0 && severity >= v.limit {

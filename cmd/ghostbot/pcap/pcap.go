@@ -41,6 +41,7 @@ type Options struct {
 // a value as JSON.
 type Streams struct {
 	Out, Err io.Writer
+	Terminal bool // people read Out as it is
 	Line     func(string) string
 	Encode   func(io.Writer, any) error
 }

@@ -74,6 +74,25 @@ func TestOneAndSeveral(t *testing.T) {
 	}
 }
 
+// A terminal shows names as they are; whoever renders the report gets them escaped.
+func TestComparisonOnATerminal(t *testing.T) {
+	dir := t.TempDir()
+	a, b := capture(t, dir, "_a_ [x].pcap", "bulk"), capture(t, dir, "gen__b.pcap", "small")
+	for _, tt := range []struct {
+		terminal bool
+		want     string
+	}{{true, "_a_ [x].pcap (A) and gen__b.pcap (B)"}, {false, `\_a\_ \[x\].pcap (A) and gen__b.pcap (B)`}} {
+		var out strings.Builder
+		o := Options{Compare: b, Mode: Endpoints}
+		if err := o.Run(context.Background(), []string{a}, Streams{Out: &out, Err: io.Discard, Terminal: tt.terminal, Line: func(s string) string { return s }}); err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(out.String(), tt.want) {
+			t.Errorf("terminal %v: no %q in\n%s", tt.terminal, tt.want, out.String())
+		}
+	}
+}
+
 // TestBadFiles: one that is no capture does not keep the others from being read, and is told last.
 func TestBadFiles(t *testing.T) {
 	dir := t.TempDir()
