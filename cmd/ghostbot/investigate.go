@@ -202,6 +202,9 @@ func (t *terminal) run(ctx context.Context, leave func(), cfg config) error {
 		return err
 	}
 	sid, err := t.begin(ctx, who)
+	if sid != "" && ctx.Err() != nil { // left before anything of it was shown
+		return t.open(ctx, err, sid)
+	}
 	if err != nil || sid == "" {
 		return err
 	}
@@ -312,9 +315,8 @@ func (t *terminal) unfinished(ctx context.Context, but string) error {
 func (t *terminal) carry(ctx context.Context, sid string) error {
 	for {
 		err := t.p.desk.Carry(ctx, sid)
-		again := "continue with: ghostbot investigate --resume " + sid + t.c.dirFlags()
 		if err != nil {
-			return t.open(ctx, err, sid, again)
+			return t.open(ctx, err, sid)
 		}
 		info, err := t.p.desk.Case(context.WithoutCancel(ctx), sid)
 		if err != nil {
@@ -329,7 +331,8 @@ func (t *terminal) carry(ctx context.Context, sid string) error {
 }
 
 // open says why a case is still open, and how it goes on.
-func (t *terminal) open(ctx context.Context, err error, sid, again string) error {
+func (t *terminal) open(ctx context.Context, err error, sid string) error {
+	again := "continue with: ghostbot investigate --resume " + sid + t.c.dirFlags()
 	left, lost := t.front.Left()
 	switch {
 	case t.front.Waits():

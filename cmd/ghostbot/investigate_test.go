@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -59,6 +60,14 @@ type console struct {
 	text strings.Builder
 	read int // what expect has passed
 	gone chan struct{}
+	hang atomic.Bool // close the terminal at the next sign of life
+}
+
+// hangUp closes the terminal. Whoever reads it has to do that: a read that waits keeps
+// it open.
+func (c *console) hangUp() {
+	c.hang.Store(true)
+	c.send(" ") // is echoed
 }
 
 // sequence is what moves the cursor and clears lines.
@@ -81,6 +90,10 @@ func openConsole(t *testing.T, state string, args ...string) *console {
 			c.mu.Lock()
 			c.text.Write(b[:n])
 			c.mu.Unlock()
+			if c.hang.Load() {
+				tty.Close()
+				return
+			}
 			if err != nil { // EIO when the other side is closed
 				return
 			}
