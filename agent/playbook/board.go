@@ -164,8 +164,10 @@ func (b *board) inherit(s symptom.Symptom) symptom.Symptom {
 // correct sets aside what people take back: the places they say it is not, or
 // all when they only say what it is.
 func (b *board) correct(s symptom.Symptom, after string) {
-	wrong := func(p *place.Place) bool { return slices.ContainsFunc(s.Not, p.End.Same) }
-	if len(b.only(wrong)) == 0 {
+	wrong := func(p *place.Place) bool {
+		return slices.ContainsFunc(s.Not, p.End.Same) || slices.ContainsFunc(s.Off, p.End.Same)
+	}
+	if !slices.ContainsFunc(b.places, wrong) {
 		wrong = func(p *place.Place) bool { return !slices.ContainsFunc(s.Targets, p.End.Same) }
 	}
 	b.aside(wrong, "not examined after "+after)

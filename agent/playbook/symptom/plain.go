@@ -22,6 +22,8 @@ var (
 	// loopback, and is no address to connect to.
 	wildcard4 = pattern.New(`(^|[\s"'(=]|https?://)(?:0\.0\.0\.0|\*):(\d{2,5})\b`)
 	wildcard6 = pattern.New(`(^|[\s"'(=]|https?://)(?:\[::\]|::):(\d{2,5})\b`)
+	// replaced is how people who edit text correct a port.
+	replaced  = pattern.New(`(?:^|\s)s/:?(\d{2,5})/:?(\d{2,5})/?g?(?:$|\s)`)
 	loopback6 = pattern.New(`(^|[\s"'(=/])::1:(\d{2,5})($|[^\d:a-fA-F])`)
 	nodePair6 = pattern.New(`\b(E[A-Z]{5,14}) ([0-9a-f]*:[0-9a-f:]*:[0-9a-f]*):(\d{2,5})($|[^\d:a-fA-F])`)
 	words6    = pattern.New(`(?i)\bipv6[ -](?:localhost|loopback)(?: address| interface)?\b|\b(?:localhost|loopback)(?: address)?,? \(?(?:over |via |on |using |with )?(?:ip)?v6\b\)?`)
@@ -54,7 +56,7 @@ func plainText(text string) string {
 		by string
 	}{
 		{markdownLink, " $1 "}, {defanged, "http$1://"}, {brokenScheme, "$1://$2"}, {emphasis, "$1 $2$3"}, {emphasisEnd, "$1 $2"},
-		{words6, "::1"}, {wildcard4, "${1}127.0.0.1:$2"}, {wildcard6, "${1}[::1]:$2"}, {loopback6, "${1}[::1]:$2$3"}, {nodePair6, "$1 [$2]:$3$4"},
+		{replaced, " not port $1 but port $2 "}, {words6, "::1"}, {wildcard4, "${1}127.0.0.1:$2"}, {wildcard6, "${1}[::1]:$2"}, {loopback6, "${1}[::1]:$2$3"}, {nodePair6, "$1 [$2]:$3$4"},
 		{apart, "$1$2:$3$4"}, {protoPort, "$1 port $2$3"},
 	} {
 		text = r.re.ReplaceAllString(text, r.by)

@@ -22,7 +22,7 @@ const (
 	mark = `\x02(\d+)\x03`
 	// near are the words between what is said and the endpoint of which it is said.
 	near  = `[\s:=,"'(-]*` + near0
-	near0 = `(?:(?:the|this|our|my|its|a|an|port|ports|host|server|service|url|address|addr|endpoint|one|box|machine|node|ip|api|app|upstream|backend|gateway|tcp|udp|http|https|der|die|das|den|dem|le|la|el|il)\b[\s:=,"'(-]*)*`
+	near0 = `(?:\b(?:the|this|our|my|its|a|an|port|ports|host|server|service|url|address|addr|endpoint|one|box|machine|node|ip|api|app|upstream|backend|gateway|tcp|udp|http|https|der|die|das|den|dem|le|la|el|il)\b[\s:=,"'(-]*)*`
 	// place are prepositions, where they cannot turn the meaning around.
 	place   = `(?:\b(?:on|at|to|of|with|about|from|for|auf|bei|an|sur|en|mit|von|de|à|su)\b)?`
 	ends    = `["')]*\s*(?:$|[.,;:!?\n)])`
@@ -45,7 +45,8 @@ var (
 		pattern.New(`(?:\b(?:i|we) (?:\w+ )?meant|\bmeant to (?:say|write|type|paste)|\bmeinten?\b|\bgemeint (?:ist|war)|\bje voulais dire|\bquise decir|\bme refería|\bintendevo|\bquis dizer)\b[^.;!?\n\x02]{0,40}` + mark),
 		pattern.New(`(?:^|[.;!,\n])\s*(?:sorry,? )?i mean,?\s+` + place + near + mark + ends),
 		pattern.New(mark + `[^.;!?\n\x02]{0,20}\b(?:is|was) (?:what|the one) (?:i|we) meant\b`),
-		pattern.New(`\b(?:wrong|falsche[rns]?|mauvaise?|incorrect|equivocad[oa]|sbagliat[oa]) ` + a + `\b\s*(?:$|[^?\s]|\s[^?])[^\x02]{0,60}` + mark),
+		pattern.New(`\b(?:wrong|falsche[rns]?|mauvaise?|incorrect|equivocad[oa]|sbagliat[oa]) ` + a + `\b\s*(?:[,.!:;-]+|\b(?:it'?s|it is|please|pls|sorry|use|take|look at|check|try|i meant|the right|should|bitte|es ist|c'est)\b)[^?\x02]{0,60}` + mark),
+		pattern.New(mark + `["')]*[\s,.:-]+(?:sorry|my bad|my mistake|typo|oops|ups)` + ends),
 		pattern.New(`\b(?:mauvaise?|errado|equivocado)\b[\s,.!:-]+` + be + `?\s*` + place + near + mark),
 		pattern.New(`\b(?:mistyped|mispasted|typoed|vertippt|verschrieben|verwechselt)\b[^?\x02]{0,40}` + mark),
 		pattern.New(mark + `[^.;!?\n,\x02]{0,30}(?:\b(?:instead|stattdessen|invece|en su lugar)|à la place)(?:\s*(?:$|[.,;!)\n])|\s+(?:please|pls|thanks|thx))`),
@@ -68,9 +69,10 @@ var (
 	// not says of an endpoint that it is not the one.
 	not       = pattern.New(`(\b(?:not|nicht|kein|pas|instead of|rather than|anstatt|anstelle von|statt|au lieu de|plutôt que|en vez de|invece di)\b|n't\b)(\s+(?:on|at|auf|bei|sur|en)\b)?[\s:"'(]` + near0 + mark)
 	notReally = pattern.New(`(?:\b(?:why|or|if|whether|whether or|works?|worked|working|ok|okay|fine|reach\w*|answers?|responds?|up|alive|geht|funktioniert|läuft|marche|funciona)\b[^.;!?\n]*|\b(?:do|does|did|can|could|will|would|should)(?: |$))$`)
+	notAlone  = pattern.New(`^["')]*,?\s*(?:alone|only|by itself|just|allein|seul)\b`)
 	isNot     = pattern.New(`\b(?:is|was|it'?s|that'?s|es ist|c'est)\s*$`)
 	spanish   = pattern.New(`\b(?:no|non)\s+` + near + mark + `,?\s+(?:sino|ma|bensì|senão)\b`)
-	theWrong  = pattern.New(mark + `["')]*,?\s+(?:(?:is|was|war|ist|est|es)\s+)?(?:the |a |der |die |das )?(?:wrong|falsche[rns]?|old|mistaken) ` + a + `\b`)
+	theWrong  = pattern.New(mark + `["')]*,?\s+(?:(?:is|was|war|ist|est|es)\s+)?(?:the |a |der |die |das )?(?:wrong|falsche[rns]?|mistaken) ` + a + `\b`)
 
 	// handsOff says of an endpoint that it is not to be asked.
 	handsOff = []*pattern.Pattern{
@@ -210,9 +212,9 @@ func inOrder(before, _, after string) bool {
 
 // denies reports whether "not HOST" says that another one was meant: "works here,
 // not on HOST" names the one that fails.
-func denies(before, match, _ string) bool {
+func denies(before, match, after string) bool {
 	m := not.FindStringSubmatch(match)
-	return !notReally.MatchString(before) && (m[2] == "" || isNot.MatchString(before))
+	return !notAlone.MatchString(after) && !notReally.MatchString(before) && (m[2] == "" || isNot.MatchString(before))
 }
 
 // meansAnother reports whether a match is about what was said and not about the
@@ -223,11 +225,18 @@ func meansAnother(before, match, _ string) bool {
 
 var wrongFirst = pattern.New(`^(?:wrong|falsch|mauvais|incorrect|equivocad|sbagliat)`)
 
+// maxMarks is how many mentions are listened to: people name a few endpoints, and
+// what names more is a log.
+const maxMarks = 24
+
 // marked is the text with every endpoint that was found replaced by its mark.
 func (f *finder) marked() string {
 	var b strings.Builder
 	from := 0
 	for i, x := range f.spans {
+		if i == maxMarks {
+			return b.String() + f.text[from:min(from+around, len(f.text))]
+		}
 		if x.at < from {
 			continue
 		}
