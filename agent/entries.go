@@ -19,6 +19,7 @@ const (
 	KindAnswer      = "answer"
 	KindBudget      = "budget"
 	KindTakeover    = "takeover"
+	KindPerson      = "person" // what somebody who takes part is called (PersonEntry)
 	KindConcluded   = "concluded"
 )
 
@@ -108,3 +109,10 @@ func (e *StopError) Error() string { return ErrStopped.Error() + " by " + e.By }
 
 // Is reports a StopError as [ErrStopped].
 func (e *StopError) Is(target error) bool { return target == ErrStopped }
+
+// PersonEntry names somebody who takes part in a case, once: other entries have ids,
+// which say little to whoever reads a report.
+type PersonEntry struct {
+	ID   string `json:"id"`
+	Name string `json:"name"`
+}

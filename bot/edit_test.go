@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"encoding/json"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ghostbot/agent"
+	"ghostbot/audit"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
@@ -175,6 +177,39 @@ func TestApproversOfToday(t *testing.T) {
 		}
 		return false
 	})
+}
+
+// What people are called is journaled once for each of them, and not after the end.
+func TestPeopleAreIntroducedOnce(t *testing.T) {
+	of, pr, _ := pending(t)
+	of.board.set(func() {
+		for id, p := range of.board.people {
+			p.Name = "name of " + id
+			of.board.people[id] = p
+		}
+		of.board.people["U3"] = Person{ID: "U3"} // whose name nobody knows
+	})
+	ctx := context.Background()
+	for _, id := range []string{"U1", "U2", "U1", "U3", ""} {
+		of.desk.Introduce(ctx, pr.SessionID, id, "")
+	}
+	names := func() (out []string) {
+		es, err := audit.Read(filepath.Join(of.dir, "audit"), pr.SessionID)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range es {
+			var p agent.PersonEntry
+			if e.Kind == agent.KindPerson && json.Unmarshal(e.Body, &p) == nil {
+				out = append(out, p.ID+"="+p.Name)
+			}
+		}
+		return out
+	}
+	of.until("two are journaled", func() bool { return len(names()) >= 2 })
+	if diff := cmp.Diff([]string{"U1=name of U1", "U2=name of U2"}, names()); diff != "" {
+		t.Errorf("people (-want +got):\n%s", diff)
+	}
 }
 
 // TestHoldIsNoMove: what people do with a window changes nothing that a brain sees.

@@ -56,3 +56,25 @@ func (d *Desk) Instruct(ctx context.Context, w Words) error {
 	}
 	return nil
 }
+
+// Introduce journals what somebody who takes part in a case is called, once: a report has
+// names beside ids then. What fails leaves the id.
+func (d *Desk) Introduce(ctx context.Context, sid, id, team string) {
+	if seen, err := inbox.Seen(ctx, d.o.DB, sid, "person "+id); seen || err != nil || id == "" {
+		return
+	}
+	if c, err := d.Case(ctx, sid); err != nil || c.Closed {
+		return // nobody would read it
+	}
+	p, err := d.o.Front.Person(ctx, id, team)
+	if err != nil || p.Name == "" {
+		return
+	}
+	body, err := json.Marshal(inbox.Item{Kind: agent.KindPerson, At: time.Now().UTC(), Person: &agent.PersonEntry{ID: id, Name: d.o.Redact(p.Name)}})
+	if err == nil {
+		err = inbox.Deliver(ctx, d.o.DB, sid, "person "+id, body)
+	}
+	if err != nil {
+		d.o.Log.Warn("a name is not journaled", "session_id", sid, "id", id, "err", err)
+	}
+}

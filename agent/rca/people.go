@@ -81,7 +81,7 @@ func (d *data) line(e audit.Entry) (text string, ids []string) {
 	case "case/" + agent.KindInstruction:
 		var x agent.Instruction
 		if decode(e, &x) {
-			return fmt.Sprintf("%s wrote: %s", d.prose(x.By), d.prose(x.Text)), []string{e.ID()}
+			return fmt.Sprintf("%s wrote: %s", d.who(x.By), d.prose(x.Text)), []string{e.ID()}
 		}
 	case "case/" + agent.KindAnswer:
 		var x agent.AnswerEntry
@@ -91,7 +91,7 @@ func (d *data) line(e audit.Entry) (text string, ids []string) {
 	case "case/" + agent.KindBudget:
 		var x agent.BudgetEntry
 		if decode(e, &x) && x.By != "" {
-			return fmt.Sprintf("%s extended the limit to %d turns", d.prose(x.By), x.MaxTurns), []string{e.ID()}
+			return fmt.Sprintf("%s extended the limit to %d turns", d.who(x.By), x.MaxTurns), []string{e.ID()}
 		}
 	case "case/" + agent.KindTakeover:
 		return "another process continued the case", []string{e.ID()}
@@ -100,7 +100,7 @@ func (d *data) line(e audit.Entry) (text string, ids []string) {
 }
 
 func (d *data) decision(x safeexec.Decided, c agent.Command) string {
-	cmd, by := d.code(d.brief(c.Proposal.Display)), d.prose(cmpOr(x.By, "nobody"))
+	cmd, by := d.code(d.brief(c.Proposal.Display)), d.who(cmpOr(x.By, "nobody"))
 	why := ""
 	if r := cmpOr(x.Reason, followed(c)); told(r) {
 		why = ": " + d.prose(r)
@@ -108,7 +108,7 @@ func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 	switch x.Decision {
 	case "APPROVED":
 		if len(x.Votes) > 1 {
-			by = d.prose(strings.Join(x.Votes, " and "))
+			by = d.who(x.Votes...)
 		}
 		return fmt.Sprintf("%s approved %s", by, cmd)
 	case "DENIED":
@@ -134,6 +134,18 @@ func (d *data) decision(x safeexec.Decided, c agent.Command) string {
 	return fmt.Sprintf("%s: %s%s", d.prose(strings.ToLower(x.Decision)), cmd, why)
 }
 
+// who names people, with the ids that the journals have of them.
+func (d *data) who(ids ...string) string {
+	names := make([]string, len(ids))
+	for i, id := range ids {
+		names[i] = id
+		if n := d.names[id]; n != "" && n != id {
+			names[i] = n + " (" + id + ")"
+		}
+	}
+	return d.prose(strings.Join(names, " and "))
+}
+
 // followed is the words that came after a denial was journaled.
 func followed(c agent.Command) string {
 	if r := c.Result; c.Refused() && c.Decided.By != "" && r != nil {
@@ -156,7 +168,7 @@ func (d *data) answer(x agent.AnswerEntry) string {
 		}
 		return "nobody answered " + when + ": " + d.prose(question)
 	}
-	return fmt.Sprintf("%s answered %q to: %s", d.prose(cmpOr(x.By, "a message")), plain(cmpOr(d.prose(x.Text), d.prose(x.Key))), d.prose(question))
+	return fmt.Sprintf("%s answered %q to: %s", d.who(cmpOr(x.By, "a message")), plain(cmpOr(d.prose(x.Text), d.prose(x.Key))), d.prose(question))
 }
 
 // gap is one thing that was wanted and not seen.

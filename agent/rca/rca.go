@@ -188,6 +188,7 @@ type data struct {
 	ended   string            // citation of the concluding entry, or of the last one
 	changes map[string]string // hypothesis -> citation of its last change
 	tasks   map[string]string // task -> citation of its last entry
+	names   map[string]string // of people, by id
 	head    audit.Head
 	first   time.Time
 	last    time.Time
@@ -199,7 +200,7 @@ func read(in Input) (*data, error) {
 	}
 	d := &data{
 		in: in, ids: forms(in.SessionID), f: agent.NewFold(in.SessionID), exists: map[string]bool{},
-		byID: map[string]int{}, changes: map[string]string{}, tasks: map[string]string{},
+		byID: map[string]int{}, changes: map[string]string{}, tasks: map[string]string{}, names: map[string]string{},
 	}
 	sorted := slices.Clone(in.Entries)
 	slices.SortStableFunc(sorted, func(a, b audit.Entry) int { return cmp.Compare(a.N, b.N) })
@@ -233,6 +234,11 @@ func (d *data) note(e audit.Entry) {
 	d.ended, d.last = e.ID(), e.Time
 	if d.opened == "" || e.Journal == audit.Case && e.Kind == agent.KindOpened {
 		d.opened, d.first = e.ID(), e.Time
+	}
+	var who agent.PersonEntry
+	if e.Journal == audit.Case && e.Kind == agent.KindPerson && decode(e, &who) {
+		d.names[who.ID] = who.Name
+		return
 	}
 	var about struct {
 		ID     string `json:"id"`

@@ -21,7 +21,7 @@ func (d *data) header(b *strings.Builder, j judgement) {
 
 func (d *data) summary(b *strings.Builder, j judgement) {
 	b.WriteString("## Investigation Summary\n\n")
-	fmt.Fprintf(b, "- Symptom: %s (asked by %s)%s\n", d.prose(d.k.Symptom), d.prose(cmpOr(d.k.Requester, "nobody")), cite(d.opened))
+	fmt.Fprintf(b, "- Symptom: %s (asked by %s)%s\n", d.prose(d.k.Symptom), d.who(cmpOr(d.k.Requester, "nobody")), cite(d.opened))
 	if j.summary != "" {
 		fmt.Fprintf(b, "- Finding: %s%s\n", d.prose(j.summary), cite(j.cites...))
 	} else {
@@ -49,7 +49,7 @@ func (d *data) took() string {
 func (d *data) endedBy() string {
 	by := ""
 	if d.end.By != "" {
-		by = " (" + d.prose(d.end.By) + ")"
+		by = " (" + d.who(d.end.By) + ")"
 	}
 	switch d.end.EndedBy {
 	case "brain":
@@ -309,7 +309,7 @@ func (d *data) integrity(b *strings.Builder) {
 			By     string   `json:"by"`
 		}
 		if e.Journal == audit.Case && e.Kind == "integrity" && decode(e, &x) {
-			fmt.Fprintf(b, "- The stored files of the case were not as they had been left: %s. %s chose: %s%s\n", d.prose(strings.Join(x.Why, "; ")), d.prose(cmpOr(x.By, "nobody")), d.prose(x.Choice), cite(e.ID()))
+			fmt.Fprintf(b, "- The stored files of the case were not as they had been left: %s. %s chose: %s%s\n", d.prose(strings.Join(x.Why, "; ")), d.who(cmpOr(x.By, "nobody")), d.prose(x.Choice), cite(e.ID()))
 		}
 	}
 	if _, bad := d.f.Skipped(); bad > 0 {

@@ -37,7 +37,7 @@ func (d *data) buildSweep() Report {
 	if v := d.in.Verified; v.SessionID != "" && !v.OK {
 		fmt.Fprintf(&b, "> **The journals of this case do not verify: %s.** Nothing below can be relied on.\n\n", d.prose(v.Why))
 	}
-	fmt.Fprintf(&b, "## Summary\n\n- Asked by %s%s\n- %s%s\n- Ended: %s, %s after the start%s\n\n", d.prose(cmpOr(d.k.Requester, "nobody")), cite(d.opened),
+	fmt.Fprintf(&b, "## Summary\n\n- Asked by %s%s\n- %s%s\n- Ended: %s, %s after the start%s\n\n", d.who(cmpOr(d.k.Requester, "nobody")), cite(d.opened),
 		d.prose(r.Summary), cite(d.ended), d.endedBy(), d.last.Sub(d.first).Round(time.Second), cite(d.ended))
 	d.leftovers(&b)
 	d.commands(&b)

@@ -194,6 +194,26 @@ func TestWhenAndWhyPeopleDenied(t *testing.T) {
 	}
 }
 
+// People are named where the journal says what they are called; what they call themselves
+// is text like any other.
+func TestPeopleAreNamed(t *testing.T) {
+	j, _ := small(t, completed("auto_approved", 0, "ok"))
+	j.tell(agent.KindPerson, agent.PersonEntry{ID: "U2", Name: "kim"})
+	j.tell(agent.KindPerson, agent.PersonEntry{ID: "U3", Name: "*x* <!here>"})
+	j.tell(agent.KindPerson, "damaged")
+	j.run(cmd{text: "reboot", class: safeexec.Risky, index: 3, decided: &safeexec.Decided{Decision: "DENIED", By: "U2"},
+		result: safeexec.Result{Status: "denied", Action: "user_denied", DenialReason: "denied", DecidedBy: "U2"}})
+	j.tell(agent.KindInstruction, agent.Instruction{By: "U3", Text: "hello"})
+	j.tell(agent.KindInstruction, agent.Instruction{By: "U4", Text: "hello"})
+	j.tell(agent.KindConcluded, agent.Conclusion{EndedBy: "brain"})
+	md := j.build().Markdown
+	for _, want := range []string{"kim (U2) denied `reboot` [", "\\*x\\* &lt;!here&gt; (U3) wrote: hello", "Z U4 wrote: hello"} {
+		if !strings.Contains(md, want) {
+			t.Errorf("no %q in:\n%s", want, md)
+		}
+	}
+}
+
 // FuzzBuild puts arbitrary words everywhere a stranger's words go. Oracle: the
 // report obeys its rules, and its tables keep their columns.
 func FuzzBuild(f *testing.F) {

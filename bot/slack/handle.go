@@ -74,7 +74,7 @@ func (f *Front) open(ctx context.Context, c slackgo.SlashCommand, symptom string
 	if why := f.mayOpen(ctx, c); why != "" {
 		return why
 	}
-	_, err := f.desk.Open(ctx, bot.Opening{
+	sid, err := f.desk.Open(ctx, bot.Opening{
 		Delivery: "slash " + c.TriggerID, Symptom: symptom, Requester: c.UserID,
 		Place: bot.Place{Transport: "slack", Team: c.TeamID, Channel: c.ChannelID},
 	})
@@ -82,7 +82,18 @@ func (f *Front) open(ctx context.Context, c slackgo.SlashCommand, symptom string
 		f.log.Error("case is not opened", "err", err)
 		return "No case was opened: the store does not answer. Nothing was started; try again in a minute."
 	}
+	f.introduce(sid, c.UserID)
 	return ""
+}
+
+// introduce lets the journal have the name of somebody who did something that counts;
+// nobody waits for it.
+func (f *Front) introduce(sid, user string) {
+	f.whispers.leave(f.log, func(ctx context.Context) {
+		ictx, done := context.WithTimeout(ctx, callTimeout)
+		defer done()
+		f.desk.Introduce(ictx, sid, user, "")
+	})
 }
 
 // mayOpen says why nobody or not this person may open a case here; "" when they may.
@@ -316,6 +327,9 @@ func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallbac
 		return // not acknowledged: Slack shows that it did not work
 	}
 	f.ack(ctx, j, nil)
+	if r.OK {
+		f.introduce(c.SessionID, c.By)
+	}
 	if !r.OK || r.State == bot.StatePending { // why not, or how many more are needed
 		f.whisper(cb, mrkdwn(r.Text))
 	}
@@ -365,7 +379,9 @@ func (f *Front) answer(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	f.ack(ctx, j, nil)
 	if !r.OK {
 		f.whisper(cb, mrkdwn(r.Text))
+		return
 	}
+	f.introduce(v[0], cb.User.ID)
 }
 
 // whisper tells one person something that only they see. text is safe markup.
@@ -464,12 +480,16 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		return nil
 	}
 	if isStop(text) {
+		f.introduce(sid, w.user)
 		if answer, stopped := f.end(ctx, sid, w.user, "", w.event); !stopped {
 			f.whisperTo(w.channel, w.thread, w.user, answer)
 		}
 		return nil
 	}
 	err = f.desk.Instruct(ctx, bot.Words{Delivery: w.event, SessionID: sid, By: w.user, Text: text})
+	if err == nil {
+		f.introduce(sid, w.user)
+	}
 	if errors.Is(err, bot.ErrClosed) {
 		f.whisperTo(w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate <symptom>`.")
 		return nil
@@ -629,6 +649,7 @@ func (f *Front) submitted(ctx context.Context, j job, cb slackgo.InteractionCall
 			c.Addr = meta[3]
 		}
 		f.finish(ctx, j, "command", func() (bot.Reply, error) { return f.desk.Resolve(sctx, c) })
+		f.introduce(c.SessionID, c.By)
 	default:
 		f.ack(ctx, j, nil)
 	}
