@@ -230,14 +230,25 @@ func (c *inquiry) blackhole(v *service) {
 		c.limited(v, n, at)
 		return
 	}
+	_, up := c.hops[v.end.a]
 	c.add(Finding{Severity: High, Protocol: "tcp", Code: "syn-blackhole", Confidence: 0.88, Frames: at, Flow: example.flow(),
 		Summary: fmt.Sprintf("SYNs to %s get no answer at all.", text.Service(v.end.a, v.end.p)),
-		Detail:  fmt.Sprintf("%s, %d SYNs repeated, neither SYN-ACK nor RST nor ICMP came back. A filter drops silently, or the answer does not find its way: this side cannot tell the two apart.", plural(n, "connection attempt", "connection attempts"), repeats),
+		Detail: fmt.Sprintf("%s, %d SYNs repeated, neither SYN-ACK nor RST nor ICMP came back. A filter drops silently, or the answer does not find its way: this side cannot tell the two apart. %s",
+			plural(n, "connection attempt", "connection attempts"), repeats,
+			when(up, "Other packets of the host arrive, so that host and path are up, and the filter is one for this port.", "Nothing else of the host is in the capture, so that all of it may be out of reach.")),
 		Confirm: "Capture at the server: no SYN there means dropped on the way to it; SYN-ACKs there mean that the return path is blocked."})
-	c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "return-path-blocked", Confidence: 0.4, Frames: at, Flow: example.flow(),
+	c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "return-path-blocked", Confidence: alternative(up), Frames: at, Flow: example.flow(),
 		Summary: fmt.Sprintf("The other explanation: SYN-ACKs of %s are dropped on the way back.", text.Service(v.end.a, v.end.p)),
 		Detail:  "From this side it looks exactly like a SYN that is dropped.",
 		Confirm: "Capture at the server: SYN-ACKs that are repeated there."})
+}
+
+// alternative is how likely a blocked way back is: less when it works for other ports.
+func alternative(up bool) float64 {
+	if up {
+		return 0.3
+	}
+	return 0.45
 }
 
 // returnPath handles the server's side: it answers, and the answer does not arrive.

@@ -131,7 +131,7 @@ type lossy struct {
 	flow          string
 	queued        bool // the round trip grew to a ceiling: a queue in front of a limit
 	capped        float64
-	holes         uint32
+	rows          uint32
 	ttl           [2]uint8
 	rtt           int64
 	conns         int
@@ -165,7 +165,7 @@ func (c *inquiry) loss() {
 			}
 			l.behind, l.ahead = l.behind+s.Resent-min(s.Resent, s.DSACKs), l.ahead+s.Filled
 			l.packets += x.half(i).Packets
-			l.holes += s.Holes
+			l.rows += s.Rows
 			l.ttl, l.rtt = [2]uint8{x.half(i).TTL, x.half(i ^ 1).TTL}, x.s.InitialRTT
 			l.frames = append(l.frames, s.Frames[:]...)
 			l.run, l.stall = max(l.run, s.MaxRun), max(l.stall, s.Stall)
@@ -184,6 +184,9 @@ func (c *inquiry) loss() {
 // under a ceiling, as in a queue of limited length.
 func (c *inquiry) queued(x *conn, i int) bool {
 	r := &x.d.RTT[i]
+	if s := steady(x, i); s != 0 && s < 0.5 || r.N*8 < int64(x.half(i).Packets) {
+		return false // the wait is for what was lost
+	}
 	return r.N >= 40 && x.near(i) && r.Median() > 2*r.Min && r.Median()-r.Min > 15e6 && r.Quantile(0.95) < 2*r.Median()
 }
 
@@ -217,12 +220,12 @@ func steady(x *conn, i int) float64 {
 // heavy random loss does not leave, and several in a row are dropped where random loss
 // drops one.
 func (l *lossy) limited(share float64) bool {
-	rows := l.holes > 0 && float64(l.ahead) > 1.2*float64(l.holes)
+	row := float64(l.behind+l.ahead) / float64(max(l.rows, 1))
 	switch {
 	case share < 8:
 		return l.capped > 0.9
-	case share < 25:
-		return l.capped > 0.84 || l.capped > 0.8 && rows
+	case share < 30:
+		return l.capped > 0.84 || l.capped > 0.6 && row > 1.6
 	}
 	return false
 }

@@ -21,8 +21,8 @@ func Endpoints(r *compare.Result) string {
 		name string
 		d    compare.Direction
 	}{{"A to B", r.AToB}, {"B to A", r.BToA}} {
-		fmt.Fprintf(&b, "| %s | %d | %d | %d (%.2f %%) | %d | %d | %d | %.2f / %.2f / %.2f / %.2f |\n", d.name, d.d.Sent, d.d.Delivered, d.d.Lost, d.d.LossPct, d.d.Reordered,
-			d.d.Duplicated, d.d.Injected, d.d.DelayMS.Min, d.d.DelayMS.Median, d.d.DelayMS.P95, d.d.DelayMS.Max)
+		fmt.Fprintf(&b, "| %s | %d | %d | %d (%.2f %%) | %d | %d | %d | %s |\n", d.name, d.d.Sent, d.d.Delivered, d.d.Lost, d.d.LossPct, d.d.Reordered,
+			d.d.Duplicated, d.d.Injected, delays(&d.d))
 	}
 	b.WriteString("\n" + clockText(&r.Clock) + "\n\n")
 	flowsAtFault(&b, r)
@@ -38,6 +38,14 @@ func Endpoints(r *compare.Result) string {
 	fmt.Fprintf(&b, "\n**What would confirm or refute it.** %s.\n\n## Recommended Actions\n\n", stop(escape(v.Check)))
 	actions(&b, v.Code, firstFlow(r))
 	return b.String()
+}
+
+// delays are the one-way delays of a direction; without a packet there are none.
+func delays(d *compare.Direction) string {
+	if d.Delivered == 0 {
+		return "not measured"
+	}
+	return fmt.Sprintf("%.2f / %.2f / %.2f / %.2f", d.DelayMS.Min, d.DelayMS.Median, d.DelayMS.P95, d.DelayMS.Max)
 }
 
 // clockText says what is known of the clocks.
@@ -61,6 +69,10 @@ func clockText(c *clock.Clock) string {
 // flowsAtFault lists flows with losses and other faults.
 func flowsAtFault(b *strings.Builder, r *compare.Result) {
 	b.WriteString("## Flows Dropped in Transit\n\n")
+	if r.A.Matched == 0 {
+		b.WriteString("Unknown: no packet of one capture was found in the other.\n\n")
+		return
+	}
 	if len(r.Flows) == 0 {
 		b.WriteString("None: every packet sent at one point is in the capture of the other.\n\n")
 		return
@@ -102,7 +114,11 @@ func deliveryConfirmed(b *strings.Builder, r *compare.Result) {
 		b.WriteString("\n")
 	}
 	b.WriteString("## One-Way vs Round-Trip\n\n")
-	fmt.Fprintf(b, "From A to B and back takes %.2f ms at best, whatever the clocks say.\n\n", r.RoundTripMS)
+	if r.RoundTripMS > 0 {
+		fmt.Fprintf(b, "From A to B and back takes %s at best, whatever the clocks say.\n\n", millis(r.RoundTripMS))
+	} else {
+		b.WriteString("The round trip between A and B was not measured.\n\n")
+	}
 	if len(r.Servers) > 0 {
 		b.WriteString("| server | near | requests | its own time (ms, median) | time at the other point (ms) | share of the path |\n|---|---|---|---|---|---|\n")
 		for _, s := range r.Servers[:min(len(r.Servers), 10)] {

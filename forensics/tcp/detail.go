@@ -60,15 +60,17 @@ type Side struct {
 	zeroSince int64
 	ring      [recent]packet
 
-	Needless  uint32           // data sent again though its ACK was seen
-	Late      uint32           // older than what came before it: reordered on the way
-	Doubled   uint32           // of Late, what was seen before: a copy that came some packets later, or the first of two
-	Copies    uint32           // the same packet again: same identification, same bytes
-	Hops      uint32           // copies with a lower TTL
-	CopyRun   uint8            // most copies of one packet
-	DSACKs    uint32           // duplicates that the receiver of this direction reported
-	Held      uint32           // two for each segment that came again in vain, together with its first copy, after the longest silence
-	Holes     uint32           // times that a later segment came before an earlier one
+	Needless  uint32 // data sent again though its ACK was seen
+	Late      uint32 // older than what came before it: reordered on the way
+	Doubled   uint32 // of Late, what was seen before: a copy that came some packets later, or the first of two
+	Copies    uint32 // the same packet again: same identification, same bytes
+	Hops      uint32 // copies with a lower TTL
+	CopyRun   uint8  // most copies of one packet
+	DSACKs    uint32 // duplicates that the receiver of this direction reported
+	Held      uint32 // two for each segment that came again in vain, together with its first copy, after the longest silence
+	Holes     uint32 // times that a later segment came before an earlier one
+	Rows      uint32 // rows of neighbours among Resent and Filled: random loss makes as many as there are segments
+	rowEnd    uint32
 	MaxRun    uint8            // most times that one sequence number was sent again without an answer
 	Stall     int64            // longest time that one segment took from its first copy to its ACK, with resends
 	StallAt   uint32           // frame of the last resend of it
@@ -430,6 +432,12 @@ func (a *Side) repeat(e *Event, late bool) {
 	default:
 		a.Filled++
 		note(&a.Frames, e.Frame)
+	}
+	if g.Len > 0 && !e.covered {
+		if g.Seq != a.rowEnd {
+			a.Rows++
+		}
+		a.rowEnd = g.Seq + uint32(g.Len)
 	}
 	if g.Len > 0 {
 		if a.LostLen[0] == 0 || g.Len < a.LostLen[0] {

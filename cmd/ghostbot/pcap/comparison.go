@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"regexp"
+	"strings"
 
 	"ghostbot/forensics/compare"
 	"ghostbot/forensics/compare/baseline"
@@ -44,6 +45,17 @@ func (c *Comparison) each() func(*facts.Packet) {
 	}
 }
 
+// nothing says that one of the captures has no packet to compare, and which; else it is
+// empty.
+func (c *Comparison) nothing() string {
+	for _, d := range c.Documents {
+		if d.Summary.Packets == 0 {
+			return d.Summary.File + ": " + strings.TrimSuffix(d.Findings[0].Summary, ".") + ", so that nothing was compared."
+		}
+	}
+	return ""
+}
+
 // compare compares the two captures, and returns the report with the severity of its verdict.
 func (c *Comparison) compare() (text string, severity finding.Severity, err error) {
 	a, b := c.Documents[0], c.Documents[1]
@@ -56,6 +68,9 @@ func (c *Comparison) compare() (text string, severity finding.Severity, err erro
 			}
 		}
 		c.Endpoints = r
+		if why := c.nothing(); why != "" {
+			r.Verdict.Summary, r.Verdict.Reasons = why, []string{"nothing was compared"}
+		}
 		severity, _ = finding.ParseSeverity(r.Verdict.Severity)
 		return report.Endpoints(r), severity, nil
 	}
@@ -72,6 +87,9 @@ func (c *Comparison) compare() (text string, severity finding.Severity, err erro
 		s[i] = d.Snapshot()
 	}
 	c.Baseline = baseline.Compare(s[0], s[1])
+	if why := c.nothing(); why != "" {
+		c.Baseline.Verdict, c.Baseline.Weight, c.Baseline.Summary, c.Baseline.Changes = "NOT COMPARED", "unknown", why, []baseline.Change{}
+	}
 	severity, _ = finding.ParseSeverity(c.Baseline.Severity)
 	return report.Baseline(c.Baseline), severity, nil
 }
@@ -108,7 +126,7 @@ func (v *run) both(ctx context.Context, name string) error {
 		}
 		_, err = io.WriteString(v.Out, text)
 	}
-	if err == nil && v.limit > 0 && severity >= v.limit {
+	if err == nil && v.limit > 0 && (severity >= v.limit || c.nothing() != "") {
 		return ErrReached
 	}
 	return err

@@ -143,6 +143,12 @@ func TestFilterMatchesNothing(t *testing.T) {
 			t.Errorf("-fail-on %s: %v", limit, err)
 		}
 	}
+	for _, mode := range []string{"endpoints", "baseline"} {
+		out, err := verb(context.Background(), t, a, "-compare", a, "-mode", mode, "-filter", "port 1", "-fail-on", "critical")
+		if !errors.Is(err, ErrReached) || !strings.Contains(out, "matched none of ") || !strings.Contains(out, "nothing was compared") || strings.Contains(out, "STABLE") || strings.Contains(out, "CLEAN") || strings.Contains(out, "0.00 ms") {
+			t.Errorf("-compare -mode %s: %v, %s", mode, err, out)
+		}
+	}
 	if _, err := verb(context.Background(), t, a, "-fail-on", "critical"); err != nil {
 		t.Errorf("without a filter: %v", err)
 	}
