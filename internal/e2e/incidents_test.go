@@ -202,6 +202,37 @@ func TestRefusedUpstream(t *testing.T) {
 	}
 }
 
+// TestNotNowAsWell: a reply while a card waits adds a place, however it begins, and
+// what was shown before stays the root cause.
+func TestNotNowAsWell(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	addr, upstream := gateway(t)
+	other := strings.TrimPrefix(healthy(t), "http://")
+	l.command("incidents", l.other(), "/ghost investigate checkout gets 502 from "+addr)
+	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
+	l.say("incidents", l.other(), card.Thread, "not now, look at "+other+" as well")
+	l.until(5*time.Second, "the words are heard", func() bool {
+		for _, m := range l.thread("incidents", "checkout") {
+			if strings.Contains(m.Text, "not now, look at") && strings.Contains(m.Text, "stays open") {
+				return true
+			}
+		}
+		return false
+	})
+	l.deny("incidents", l.approver(0), card.TS)
+	l.denyRest("incidents", "checkout")
+	rep := l.report("incidents", "checkout")
+	sid := l.sid("incidents", "checkout")
+	l.closed(sid)
+	md, _ := l.checkCase("incidents", "checkout", sid)
+	for _, want := range []string{"_Verdict: Root cause found_", "Nothing listens on " + upstream, "http://" + other + "/"} {
+		if !strings.Contains(md, want) {
+			t.Errorf("the report lacks %q: %s\n%s", want, rep.Text, md)
+		}
+	}
+}
+
 // decidedAt is when the journal's decision of this kind was made, which must be when
 // its entry was written.
 func (l *lab) decidedAt(sid, decision string) time.Time {
