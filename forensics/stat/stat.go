@@ -28,12 +28,24 @@ type Dist struct {
 	Sum      float64
 	kept     []uint32 // values, or the buckets of a histogram
 	Limit    int32
-	hist     bool
+	mode     mode
 	sorted   bool
 }
 
-// room is for how many values there is room at first.
-const room = 8
+// mode is what is kept: values, counts of 16 bits, two in a word, or counts of 32. Small
+// counts keep all of a histogram that is in use within a few lines of a cache.
+type mode uint8
+
+const (
+	exact mode = iota
+	narrow
+	wide
+)
+
+const (
+	room    = 8 // for so many values at first
+	buckets = octaves << subBits
+)
 
 // Add records one duration; negative ones count as zero.
 func (d *Dist) Add(ns int64) {
@@ -45,22 +57,50 @@ func (d *Dist) Add(ns int64) {
 	d.N++
 	d.Sum += float64(ns)
 	v := uint32(min((uint64(ns)+unit/2)/unit, math.MaxUint32))
-	if d.hist {
-		d.kept[bucket(v)]++
-		return
-	}
-	if len(d.kept) < cap(d.kept) {
+	switch {
+	case d.mode != exact:
+		d.count(v)
+	case len(d.kept) < cap(d.kept):
 		d.kept, d.sorted = append(d.kept, v), false
-		return
+	default:
+		d.grow(v)
 	}
-	d.grow(v)
+}
+
+// count records a value in the histogram.
+func (d *Dist) count(v uint32) {
+	b := bucket(v)
+	if d.mode == narrow {
+		w, shift := &d.kept[b/2], b%2*16
+		if *w>>shift&0xffff < 0xffff {
+			*w += 1 << shift
+			return
+		}
+		kept := make([]uint32, buckets)
+		for i := range kept {
+			kept[i] = d.in(i)
+		}
+		d.kept, d.mode = kept, wide
+	}
+	d.kept[b]++
+}
+
+// in is the count of a bucket.
+func (d *Dist) in(b int) uint32 {
+	if d.mode == wide {
+		return d.kept[b]
+	}
+	return d.kept[b/2] >> (b % 2 * 16) & 0xffff
 }
 
 // Ahead reads what Add of a duration will change. What it returns only keeps the
 // reading from being left out.
 func (d *Dist) Ahead(ns int64) uint32 {
 	i := len(d.kept)
-	if d.hist {
+	switch d.mode {
+	case narrow:
+		i = bucket(uint32(min(uint64(max(ns, 0))/unit, math.MaxUint32))) / 2
+	case wide:
 		i = bucket(uint32(min(uint64(max(ns, 0))/unit, math.MaxUint32)))
 	}
 	if i < len(d.kept) {
@@ -78,24 +118,25 @@ func (d *Dist) grow(v uint32) {
 	if limit == 0 {
 		limit = 128
 	}
-	if n := len(d.kept); n < limit {
+	n := len(d.kept)
+	if n < limit {
 		kept := make([]uint32, n, min(max(2*n, room), limit))
 		copy(kept, d.kept)
 		d.kept, d.sorted = append(kept, v), false
 		return
 	}
-	hist := make([]uint32, octaves<<subBits)
-	for _, e := range d.kept {
-		hist[bucket(e)]++
+	old := d.kept
+	d.kept, d.mode = make([]uint32, buckets/2), narrow
+	for _, e := range old {
+		d.count(e)
 	}
-	hist[bucket(v)]++
-	d.kept, d.hist = hist, true
+	d.count(v)
 }
 
 // Reset forgets everything but the limit. Small room is kept for what comes.
 func (d *Dist) Reset() {
 	kept := d.kept[:0]
-	if d.hist {
+	if d.mode != exact {
 		kept = nil
 	}
 	*d = Dist{Limit: d.Limit, kept: kept}
@@ -130,7 +171,7 @@ func (d *Dist) At(i int64) int64 {
 	case i >= d.N-1:
 		return d.Max
 	}
-	if !d.hist {
+	if d.mode == exact {
 		if !d.sorted {
 			slices.Sort(d.kept)
 			d.sorted = true
@@ -138,8 +179,8 @@ func (d *Dist) At(i int64) int64 {
 		return clamp(int64(d.kept[i])*unit, d.Min, d.Max)
 	}
 	var sum int64
-	for b, n := range d.kept {
-		if sum += int64(n); sum > i {
+	for b := range buckets {
+		if sum += int64(d.in(b)); sum > i {
 			return clamp(int64(middle(b)*unit), d.Min, d.Max)
 		}
 	}
@@ -163,9 +204,9 @@ func (d *Dist) Median() int64 {
 func (d *Dist) Above(ns int64) int64 {
 	var n int64
 	v := uint32(min((ns+unit/2)/unit, math.MaxUint32))
-	if d.hist {
-		for _, k := range d.kept[bucket(v)+1:] {
-			n += int64(k)
+	if d.mode != exact {
+		for b := bucket(v) + 1; b < buckets; b++ {
+			n += int64(d.in(b))
 		}
 		return n
 	}

@@ -81,6 +81,40 @@ func TestDistTakesAnything(t *testing.T) {
 	}
 }
 
+// TestCountsGrow lets one bucket outgrow 16 bits, beside others that do not.
+func TestCountsGrow(t *testing.T) {
+	var d Dist
+	for i := range 200_000 {
+		d.Add(1e6)
+		if i%4 == 0 {
+			d.Add(5e9)
+		}
+	}
+	if d.mode != wide || d.Above(1e9) != 50_000 || d.N != 250_000 {
+		t.Errorf("mode %d: %d above of %d", d.mode, d.Above(1e9), d.N)
+	}
+	if m, q := d.Median(), d.Quantile(0.9); math.Abs(float64(m)-1e6) > 7e4 || math.Abs(float64(q)-5e9) > 4e8 {
+		t.Errorf("median %d, 90 %% %d", m, q)
+	}
+}
+
+// TestAhead reads everywhere, and changes nothing.
+func TestAhead(t *testing.T) {
+	var d Dist
+	for i := range 70_000 {
+		before := d.Summary()
+		d.Ahead(int64(i) << (i % 50))
+		d.Ahead(-1)
+		if i < 300 && d.Summary() != before {
+			t.Fatalf("changed: %+v", d)
+		}
+		d.Add(1e6)
+	}
+	if d.N != 70_000 {
+		t.Errorf("%d", d.N)
+	}
+}
+
 // TestReset uses distributions again: they are like new ones.
 func TestReset(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
