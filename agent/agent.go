@@ -41,6 +41,10 @@
 // row, and a second refused [Complete] in a row is accepted with what is open
 // marked UNVERIFIABLE.
 //
+// What a person refused is not put to people again, in whatever words and quotes, until
+// somebody says something; for a hypothesis with [hypothesis.MaxDenials] denials nothing
+// more is run.
+//
 // Commands are in the shell journal (package safeexec), captures in the task
 // journal. Kinds that are not known here are skipped, so that bot may write its
 // own (notices, message keys) beside them.

@@ -86,6 +86,8 @@ const (
 	ErrorTooLong        = words.TooLong
 	ErrorTooManyMoves   = "too_many_moves"
 	ErrorRepeated       = "repeated_call"
+	ErrorThreshold      = "denial_threshold_reached" // people denied too many commands for the hypothesis
+	ErrorDeniedBefore   = "denied_before"            // a person refused this command, in these or other words
 	ErrorHypothesesOpen = "hypotheses_open"
 )
 

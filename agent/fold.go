@@ -45,6 +45,7 @@ type Fold struct {
 	meta  map[place]map[string]any // for a move whose observation is still to come
 
 	cmds     commands.Ledger
+	deniedN  map[string]uint64 // audit id of a refused command -> entry of the refusal
 	tasks    []*orchestrator.Task
 	taskID   map[string]int
 	evidence map[string]bool // audit ids of outcomes; true: it shows something about the network
@@ -75,7 +76,7 @@ func (s *Fold) init(sid string) {
 	s.c = Case{SessionID: sid, MaxTurns: DefaultMaxTurns}
 	s.moves, s.held = map[place]Move{}, map[place]string{}
 	s.at, s.begun, s.meta = map[place]int{}, map[place]bool{}, map[place]map[string]any{}
-	s.taskID = map[string]int{}
+	s.taskID, s.deniedN = map[string]int{}, map[string]uint64{}
 	s.evidence, s.env = map[string]bool{}, map[string]string{}
 	s.asked, s.answered, s.askID = map[string]Question{}, map[string]Answer{}, map[string][2]string{}
 }

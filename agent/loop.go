@@ -315,6 +315,9 @@ func (a *Agent) decide(ctx context.Context, p place, m Move) error {
 	if _, shell := m.(RunShell); shell && a.s.begun[p] {
 		return nil // the gate knows it and left it without an end: never twice
 	}
+	if r, no := a.s.refuses(m); no {
+		return a.observe(ctx, p, r)
+	}
 	if a.s.repeated(m) {
 		return a.refuse(ctx, p, ErrorRepeated, "the same call gave the same answer before and nothing has changed since; use what it gave, or ask something else")
 	}

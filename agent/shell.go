@@ -1,6 +1,13 @@
 package agent
 
-import "ghostbot/safeexec"
+import (
+	"fmt"
+
+	"ghostbot/agent/commands"
+	"ghostbot/agent/hypothesis"
+	"ghostbot/agent/words"
+	"ghostbot/safeexec"
+)
 
 // applyShell folds an entry of the shell journal and what follows from it for
 // the hypotheses and for what the brain sees.
@@ -25,6 +32,7 @@ func (s *Fold) applyShell(e Entry) (known, ok bool) {
 // deny charges one denial and keeps what a brain is told about it.
 func (s *Fold) deny(e Entry, p place, c *Command) {
 	d := c.Decided
+	s.deniedN[c.Proposal.AuditID] = e.N
 	m := s.board.Deny(c.Proposal.Hypothesis, DenialEvent{Turn: p.turn, Command: c.Proposal.Display, Reason: d.Reason, By: d.By, AuditID: d.AuditID}, e.Time)
 	if d.Decision == "DENIED" && d.Reason != "" {
 		m["denial_reason"] = d.Reason
@@ -81,3 +89,44 @@ func (s *Fold) lost() []*Command {
 }
 
 func unknownQuestion(auditID string) string { return "unknown-" + auditID }
+
+// refuses says why a command or a capture is not put to people at all: its hypothesis
+// was denied too often, or it is one that a person refused, in whatever words and
+// quotes, and nobody has said anything since. Neither is another denial.
+func (s *Fold) refuses(m Move) (refusal, bool) {
+	r := refusal{Status: "error"}
+	id := ""
+	switch m := m.(type) {
+	case RunShell:
+		id = m.Hypothesis
+	case CaptureTraffic:
+		id = m.Hypothesis
+	default:
+		return r, false // looking after a capture, and cleaning up, stays possible
+	}
+	if h, ok := s.board.Get(id); ok && h.DenialCount >= hypothesis.MaxDenials && h.State == Unverifiable {
+		r.Error = ErrorThreshold
+		r.Detail = fmt.Sprintf("people denied %d commands for %s: it is UNVERIFIABLE, and nothing more is run for it. Go on with another hypothesis, or conclude.", h.DenialCount, h.ID)
+		return r, true
+	}
+	shell, ok := m.(RunShell)
+	if !ok {
+		return r, false
+	}
+	argv, _ := commands.Split(shell.Command)
+	key := commands.Key(argv)
+	for _, c := range s.cmds.All() {
+		p := c.Proposal
+		if c.Decided == nil || c.Decided.Decision != "DENIED" || c.Decided.By == "" || s.deniedN[p.AuditID] <= s.spoke || commands.Key(p.Argv) != key {
+			continue
+		}
+		why := c.Decided.Reason
+		if c.Result != nil && c.Result.DenialReason != "" {
+			why = c.Result.DenialReason
+		}
+		r.Error, r.IDs = ErrorDeniedBefore, []string{p.AuditID}
+		r.Detail = "a person refused this command before (" + p.AuditID + "): " + words.Clip(why, 500) + ". It is not asked about again, in whatever words, unless people bring it up."
+		return r, true
+	}
+	return r, false
+}
