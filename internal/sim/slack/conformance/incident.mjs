@@ -16,12 +16,22 @@ const step = async (name, on = page) => {
   if (shots) await on.screenshot({ path: `${shots}/incident-${name.replace(/\W+/g, '-')}.png` });
 };
 
+// fits looks at the page in windows of many widths: nothing sticks out of any.
+const fits = async what => {
+  for (const width of [320, 360, 480, 640, 768, 900, 1100, 1280, 1500, 1700]) {
+    await page.setViewportSize({ width, height: 800 });
+    assert.equal(await wide(page), false, `${what} sticks out at ${width}`);
+  }
+  await page.setViewportSize({ width: 1280, height: 800 });
+};
+
 // Somebody who may not approve reports it, and is told so when they try to.
 await become(page, 'oncall-checkout');
 await page.locator('#channel .msg:has-text("Pinned")').waitFor();
 await use(page, 'checkout');
 await thread(page);
 await card(page).waitFor();
+await fits('the card');
 await step('card');
 await press(page, card(page), /^Approve/);
 const refusal = page.locator('#thread .ephemeral', { hasText: 'not an approver' });
@@ -89,6 +99,7 @@ while (await report.count() === 0) {
   await press(page, next, /^Deny/);
   await modal(page).locator('textarea').waitFor();
   await modal(page).locator('textarea').fill(reason);
+  await fits('the window');
   await step('deny');
   await modal(page).locator('[type=submit]').click();
   await modal(page).waitFor({ state: 'detached' });
@@ -101,6 +112,7 @@ await report.filter({ hasText: 'Root cause found' }).waitFor();
 assert.match(await report.innerText(), new RegExp(upstream.replaceAll('.', '\\.')));
 const file = page.locator('#thread .file', { hasText: '.md' });
 await file.waitFor();
+await fits('the report');
 await step('report');
 await file.getByRole('button', { name: 'Open' }).click();
 const text = page.locator('.dialog.viewer .dialog-body');
