@@ -247,6 +247,15 @@ func pathScenarios() []scenario {
 			w.syn(0, 40000, 80)
 			w.complain(5, router, 11, 0, layers.IPProtocolTCP, 80, 0)
 		}},
+		{"rst-injected", func(w *world) { // with the right TTL, and a number of its own
+			l := w.link(40000, 80).open(0)
+			l.c(21, "A", 10)
+			for i := range 10 {
+				l.s(41+float64(i), "A", 1000)
+			}
+			w.id[server] = 50000
+			l.s(51, "R", 0)
+		}},
 		{"corruption", func(w *world) {
 			l := w.link(40000, 80).open(0)
 			for i := range 60 {

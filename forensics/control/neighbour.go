@@ -54,6 +54,7 @@ type Target struct {
 type ARP struct {
 	Requests, Replies uint64
 	Gratuitous        uint64
+	Announced         []uint32 // the first frames of them
 	Probes            uint64
 	Duplicate         uint64 // frames that tshark would flag
 	Conflicts         []*Conflict
@@ -94,6 +95,7 @@ func (l *Log) ARP4(v *frame.View, no uint32, now int64) {
 	switch {
 	case src == dst:
 		a.Gratuitous++
+		note(&a.Announced, no)
 		a.answer(src)
 		return
 	case src.IsZero():

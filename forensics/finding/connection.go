@@ -356,6 +356,11 @@ func (c *inquiry) reset(x *conn, i int) {
 		f.Summary = fmt.Sprintf("Something between the hosts resets connections of %v in its name.", x.addr(i))
 		f.Detail = fmt.Sprintf("The RST arrives with TTL %d, everything else of that host with %d; %s.", m.TTL, m.TTLUsual, identification(m))
 		f.Confirm = "Capture at the host that is named as the sender: it did not send the RST. Look for an inspecting firewall, proxy or load balancer."
+	case m.Alien():
+		f.Code, f.Confidence = "rst-injected", 0.82
+		f.Summary = fmt.Sprintf("Something resets connections of %v in its name.", x.addr(i))
+		f.Detail = fmt.Sprintf("The RST has the usual TTL (%d), but %s, where the identifications of that host count up%s.", m.TTL, identification(m), when(m.Bare, ", and lacks the time stamps that all its other segments have", ""))
+		f.Confirm = "Capture at the host that is named as the sender: it did not send the RST. Look for an inspecting firewall, proxy or load balancer."
 	case i == x.server() && !m.ACK && m.Idle < 10e9 && m.Since > 500e6 && x.d.Turns.IdleMax > 1e9:
 		f.Code = "half-open"
 		f.Summary = fmt.Sprintf("%v does not know the connection any more.", x.addr(i))

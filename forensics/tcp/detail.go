@@ -166,6 +166,17 @@ type ResetMark struct {
 	LastID   uint16
 	Zero     bool // the window of this side was closed
 	Unread   bool
+	Counts   bool // the identifications of this side count up
+	Bare     bool // without the time stamps that all others of this side have
+	Stamped  bool // this side uses time stamps
+}
+
+// Alien reports a RST that no host made that sent the rest: its identification is not where
+// the count was, and it has no time stamps where the others have. Linux's own resets
+// without a socket have the identification 0.
+func (m *ResetMark) Alien() bool {
+	d := int16(m.ID - m.LastID)
+	return m.HasID && m.ID != 0 && m.Counts && (d < -64 || d > 1000) && (m.Bare || !m.Stamped && m.Since < 1e9)
 }
 
 // Missing is how many bytes of direction i the other end has not acknowledged, though
@@ -261,7 +272,8 @@ func (t *Tracker) prepare(e *Event, in *Input) {
 func mark(e *Event, in *Input, f *Half, a *Side) ResetMark {
 	g, s := e.Segment, e.Stream
 	m := ResetMark{Frame: e.Frame, Time: e.Time, TTL: in.TTL, ID: in.ID, HasID: in.HasID, Win: g.Win, ACK: g.Flags&ACK != 0, Seq: g.Seq, Ack: g.Ack,
-		Expected: f.next, Payload: f.Bytes, TTLUsual: f.TTL, LastID: a.ids.max, Zero: f.Packets > 0 && f.window == 0}
+		Expected: f.next, Payload: f.Bytes, TTLUsual: f.TTL, LastID: a.ids.max, Zero: f.Packets > 0 && f.window == 0,
+		Counts: a.ids.steps > 5 && a.ids.forward*10 >= a.ids.steps*9, Bare: a.ids.tsSet && !g.HasTime, Stamped: a.ids.tsSet}
 	if f.Packets > 0 {
 		m.Since = e.Time - f.lastackTime
 	}

@@ -191,3 +191,27 @@ func TestLeg(t *testing.T) {
 		}
 	}
 }
+
+// TestAlien: a RST that does not fit the rest of what its sender sent.
+func TestAlien(t *testing.T) {
+	for _, tt := range []struct {
+		what string
+		m    ResetMark
+		want bool
+	}{
+		{"the next one", ResetMark{HasID: true, ID: 101, LastID: 100, Counts: true, Stamped: true}, false},
+		{"far away, and without stamps", ResetMark{HasID: true, ID: 40000, LastID: 100, Counts: true, Stamped: true, Bare: true}, true},
+		{"before, and without stamps", ResetMark{HasID: true, ID: 60000, LastID: 100, Counts: true, Stamped: true, Bare: true}, true},
+		{"far away, with stamps", ResetMark{HasID: true, ID: 30000, LastID: 100, Counts: true, Stamped: true}, false},
+		{"nobody uses stamps", ResetMark{HasID: true, ID: 30000, LastID: 100, Counts: true, Since: 5e8}, true},
+		{"nobody uses stamps, long after", ResetMark{HasID: true, ID: 30000, LastID: 100, Counts: true, Since: 5e9}, false},
+		{"identifications are random", ResetMark{HasID: true, ID: 30000, LastID: 100, Stamped: true, Bare: true}, false},
+		{"no socket any more", ResetMark{HasID: true, ID: 0, LastID: 100, Counts: true, Stamped: true, Bare: true}, false},
+		{"IPv6", ResetMark{Counts: true, Stamped: true, Bare: true}, false},
+		{"a wrap", ResetMark{HasID: true, ID: 3, LastID: 65530, Counts: true, Stamped: true, Bare: true}, false},
+	} {
+		if got := tt.m.Alien(); got != tt.want {
+			t.Errorf("%s: %v", tt.what, got)
+		}
+	}
+}

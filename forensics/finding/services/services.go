@@ -18,10 +18,22 @@ import (
 // All returns what the rules of this room find.
 func All(f *facts.Facts) []statement.Finding {
 	var out []statement.Finding
-	for _, rule := range []func(*facts.Facts) []statement.Finding{leases, rogues, routers, refused, quic, silent, certificates, versions, refusals} {
+	for _, rule := range []func(*facts.Facts) []statement.Finding{announcements, leases, rogues, routers, refused, quic, silent, certificates, versions, refusals} {
 		out = append(out, rule(f)...)
 	}
 	return out
+}
+
+// announcements finds a link on which addresses are announced again and again.
+func announcements(f *facts.Facts) []statement.Finding {
+	n := f.Control.ARP.Gratuitous
+	if n <= 10 || n*10 < f.Control.ARP.Requests+f.Control.ARP.Replies {
+		return nil
+	}
+	return []statement.Finding{{Severity: statement.Low, Protocol: "arp", Code: "arp-announcements", Confidence: 0.7, Frames: f.Control.ARP.Announced,
+		Summary: fmt.Sprintf("Addresses are announced %d times by gratuitous ARP in %s.", n, statement.Duration(f.Last-f.First)),
+		Detail:  "Hosts announce an address when they get it or take it over. Many announcements are a redundancy protocol that flaps, a network card that fails over again and again, or somebody who wants the traffic of others.",
+		Confirm: "tcpdump -en arp: one MAC that announces one address is a host that starts again; two MACs in turn are a fail-over that does not come to rest."}}
 }
 
 // leases finds clients that get no address, or not the one they want.

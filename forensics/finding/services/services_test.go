@@ -215,3 +215,16 @@ func TestSessions(t *testing.T) {
 		}
 	}
 }
+
+func TestAnnouncements(t *testing.T) {
+	for _, tt := range []struct {
+		gratuitous, requests uint64
+		want                 string
+	}{{10, 10, ""}, {11, 20, "LOW arp-announcements"}, {11, 500, ""}, {0, 0, ""}} {
+		f := empty()
+		f.Control.ARP.Gratuitous, f.Control.ARP.Requests = tt.gratuitous, tt.requests
+		if got := codes(All(f)); got != tt.want {
+			t.Errorf("%d of %d: %s", tt.gratuitous, tt.requests, got)
+		}
+	}
+}
