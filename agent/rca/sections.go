@@ -34,6 +34,7 @@ func (d *data) summary(b *strings.Builder, j judgement) {
 	b.WriteString(cite(d.ended) + "\n")
 	fmt.Fprintf(b, "- Course: %s; %d of %s, %s, %s%s\n", d.endedBy(), d.k.TurnCount, count(d.k.MaxTurns, "turn"), count(len(d.cmds), "command"),
 		d.took(), cite(d.ended))
+	d.layers(b)
 	d.model(b)
 	b.WriteByte('\n')
 }
@@ -226,6 +227,7 @@ func (d *data) captures(b *strings.Builder) {
 			d.summaryOf(b, t)
 		}
 	}
+	d.withoutSummary(b)
 	d.listArtefacts(b)
 	if probe, rule, ok := d.localAgainstCloud(); ok {
 		fmt.Fprintf(b, "- Advisory: a local probe failed while an Azure rule allows the traffic. A capture may show whether the path is blocked.%s\n", cite(probe, rule))
