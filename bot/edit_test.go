@@ -225,3 +225,19 @@ func TestHoldIsNoMove(t *testing.T) {
 		t.Error("a hold is a turn")
 	}
 }
+
+// Whoever comes late reads what was decided in the words of a card, not in those of the store.
+func TestDecidedText(t *testing.T) {
+	at := time.Date(2026, 3, 14, 10, 0, 5, 0, time.UTC)
+	for state, want := range map[string]string{
+		StateApproved: "Already decided: APPROVED by \x02U1\x03 at 10:00:05 UTC.",
+		StateStarted:  "Already decided: APPROVED by \x02U1\x03 at 10:00:05 UTC; it was started.",
+		StateDone:     "Already decided: APPROVED by \x02U1\x03 at 10:00:05 UTC; it has run.",
+		StateUnknown:  "Already decided: APPROVED by \x02U1\x03 at 10:00:05 UTC; what came of it is not known.",
+		StateDenied:   "Already decided: DENIED by \x02U1\x03 at 10:00:05 UTC.",
+	} {
+		if got := decidedText(&proposal.Stored{State: state, By: "U1", At: at}); got != want {
+			t.Errorf("%s: %q, want %q", state, got, want)
+		}
+	}
+}

@@ -129,14 +129,23 @@ func (d *Desk) current(ctx context.Context, c Click, p *proposal.Stored, now tim
 }
 
 func decidedText(p *proposal.Stored) string {
-	t := "Already decided: " + p.State
+	state, since := p.State, ""
+	switch p.State {
+	case StateStarted:
+		state, since = StateApproved, "; it was started"
+	case StateDone:
+		state, since = StateApproved, "; it has run"
+	case StateUnknown:
+		state, since = StateApproved, "; what came of it is not known"
+	}
+	t := "Already decided: " + state
 	if p.By != "" {
 		t += " by " + access.Mention(p.By)
 	}
 	if !p.At.IsZero() {
 		t += " at " + p.At.UTC().Format("15:04:05 UTC")
 	}
-	return t + "."
+	return t + since + "."
 }
 
 // copied reports whether another message was pressed than the card of p, and where

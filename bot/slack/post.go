@@ -25,10 +25,14 @@ var permanentCodes = []string{
 	"message_not_found", "cant_update_message", "edit_window_closed", "block_mismatch",
 }
 
-// goneCodes say that the bot cannot write in a channel any more: it was removed, or
-// the channel was archived or deleted. Somebody may invite it again, or bring the
-// channel back: for some time it is tried again.
-var goneCodes = []string{"channel_not_found", "not_in_channel", "is_archived", "restricted_action", "account_inactive"}
+// goneCodes say that the bot cannot write in a channel or a thread any more: it was
+// removed, or the channel was archived, closed or deleted, or the thread's first message was. Somebody
+// may invite it again, or bring the channel back: for some time it is tried again.
+var goneCodes = []string{
+	"channel_not_found", "not_in_channel", "is_archived", "account_inactive", "thread_not_found", "cannot_reply_to_message",
+	"restricted_action", "restricted_action_read_only_channel", "restricted_action_thread_only_channel",
+	"restricted_action_non_threadable_channel", "restricted_action_thread_locked",
+}
 
 // apiError is an error of the Web API with what a caller may do about it.
 type apiError struct {

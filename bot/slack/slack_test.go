@@ -133,7 +133,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	if err := f.Update(context.Background(), bot.Place{Channel: "C1"}, "1.1", everyMessage()["say"]); !errors.As(err, &p) || !p.Permanent() {
 		t.Errorf("message_not_found = %v, want permanent", err)
 	}
-	for _, code := range []string{"channel_not_found", "not_in_channel", "is_archived", "internal_error"} {
+	for _, code := range []string{"channel_not_found", "not_in_channel", "is_archived", "thread_not_found", "restricted_action_thread_locked", "internal_error"} {
 		body = `{"ok":false,"error":"` + code + `"}`
 		_, err := f.Post(context.Background(), bot.Place{Channel: "C1"}, everyMessage()["say"])
 		var gone interface{ Gone() bool }

@@ -242,3 +242,143 @@ func TestEveryCallTellsSomething(t *testing.T) {
 		t.Errorf("%d edits", edits)
 	}
 }
+
+// TestDenyAndApproveAtOnce: of a denial and an approval that race, one counts, and the
+// command runs exactly when the approval won.
+func TestDenyAndApproveAtOnce(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	for i := range 3 {
+		addr, _ := gateway(t)
+		what := fmt.Sprintf("race %d gets 502", i)
+		l.command("incidents", l.approver(0), "/ghost investigate "+what+" from "+addr)
+		card := l.find(caseLimit, "incidents", what, "Approval needed: ")
+		var wg sync.WaitGroup
+		for k := range 8 { // double clicks of both
+			wg.Go(func() { l.click("incidents", l.approver(k%2), card.TS, []string{"Approve", "Deny"}[k%2]) })
+		}
+		wg.Wait()
+		sid := l.sid("incidents", what)
+		l.until(10*time.Second, "one of the two counts", func() bool { return !strings.HasPrefix(l.at(card.TS).Text, "Approval needed") })
+		l.command("incidents", l.approver(0), "/ghost stop "+sid)
+		l.closed(sid)
+		decided, started := map[string]string{}, map[string]int{}
+		for _, e := range l.journal(sid) {
+			var b struct {
+				AuditID  string `json:"audit_id"`
+				Decision string
+				Argv     []string
+			}
+			json.Unmarshal(e.Body, &b)
+			switch {
+			case e.Kind == "decided" && decided[b.AuditID] != "":
+				t.Errorf("%s is decided twice: %s and %s", b.AuditID, decided[b.AuditID], b.Decision)
+			case e.Kind == "decided":
+				decided[b.AuditID] = b.Decision
+			case e.Kind == "intent":
+				started[b.AuditID]++
+			}
+		}
+		for id, d := range decided {
+			if (d == "APPROVED") != (started[id] == 1) || started[id] > 1 {
+				t.Errorf("%s is %s and was started %d times", id, d, started[id])
+			}
+		}
+	}
+}
+
+// TestApproveWhileSomebodyEdits: the first answer counts, and whoever edits is told.
+func TestApproveWhileSomebodyEdits(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	card := l.refused()
+	edit := l.click("incidents", l.approver(1), card.TS, "Modify")
+	if o := l.click("incidents", l.approver(0), card.TS, "Approve"); !o.OK || o.private() != "" {
+		t.Fatalf("Approve = %+v", o)
+	}
+	if o := l.submit(edit.ViewID, l.approver(1), map[string]any{"command": "timeout 1 tcpdump -i lo"}); !strings.Contains(fmt.Sprint(o.Errors), "Already decided: APPROVED by @") {
+		t.Errorf("an edit after an approval = %+v", o)
+	}
+	l.post("/lab/close", map[string]any{"view_id": edit.ViewID, "user": l.approver(1)})
+}
+
+// TestWindowsThatDoNotOpen: a trigger that has expired holds nothing up.
+func TestWindowsThatDoNotOpen(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	card := l.refused()
+	l.fault(map[string]any{"kind": "error", "method": "views.open", "error": "expired_trigger_id", "times": 2})
+	o := l.click("incidents", l.approver(1), card.TS, "Modify")
+	l.until(5*time.Second, "whoever pressed is told", func() bool { return strings.Contains(o.private()+l.private(), "did not open") })
+	l.until(5*time.Second, "nobody edits", func() bool { return !strings.Contains(l.at(card.TS).all(), "is editing it") })
+	pressed := time.Now()
+	l.click("incidents", l.approver(1), card.TS, "Deny")
+	l.until(10*time.Second, "the case goes on without words", func() bool {
+		for _, e := range l.journal(l.sid("incidents", "checkout")) {
+			if e.Kind == "outcome" && strings.Contains(string(e.Body), `"user_denied"`) {
+				return true
+			}
+		}
+		return false
+	})
+	if w := time.Since(pressed); w > 10*time.Second {
+		t.Errorf("the case waited %s for a window that is not there", w)
+	}
+}
+
+// TestRestartUnderAnOpenWindow: windows outlive the bot. The words of a denial and an
+// edit count for what was pressed before the kill.
+func TestRestartUnderAnOpenWindow(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	card := l.refused()
+	edit := l.click("incidents", l.approver(1), card.TS, "Modify")
+	l.kill()
+	l.run()
+	command, _, _ := strings.Cut(strings.TrimPrefix(card.Text, "Approval needed: "), ". Expires")
+	edited := strings.Replace(command, "-c 20", "-c 21", 1)
+	if o := l.submit(edit.ViewID, l.approver(1), map[string]any{"command": edited}); len(o.Errors) > 0 {
+		t.Fatalf("an edit after a restart = %+v", o)
+	}
+	second := l.find(caseLimit, "incidents", "checkout", "Approval needed: "+edited)
+	deny := l.click("incidents", l.approver(0), second.TS, "Deny")
+	sid := l.sid("incidents", "checkout")
+	l.until(5*time.Second, "the denial is journaled", func() bool {
+		for _, e := range l.journal(sid) {
+			if e.Kind == "decided" && strings.Contains(string(e.Body), `"DENIED"`) {
+				return true
+			}
+		}
+		return false
+	})
+	l.kill()
+	l.run()
+	if o := l.submit(deny.ViewID, l.approver(0), map[string]any{"words": "not before noon"}); len(o.Errors) > 0 {
+		t.Errorf("words after a restart = %+v", o)
+	}
+	l.until(40*time.Second, "the words stand in the outcome", func() bool {
+		for _, e := range l.journal(sid) {
+			if e.Kind == "outcome" && strings.Contains(string(e.Body), `"not before noon"`) {
+				return true
+			}
+		}
+		return false
+	})
+	if n := strings.Count(fmt.Sprint(l.kinds(sid)), "DENIED"); n != 1 {
+		t.Errorf("denied %d times in the journal", n)
+	}
+}
+
+// kinds are the kinds of a case's entries, decisions by name.
+func (l *lab) kinds(sid string) (out []string) {
+	l.t.Helper()
+	for _, e := range l.journal(sid) {
+		var b struct{ Decision string }
+		if json.Unmarshal(e.Body, &b); e.Kind == "decided" {
+			out = append(out, b.Decision)
+			continue
+		}
+		out = append(out, e.Kind)
+	}
+	return out
+}

@@ -25,6 +25,7 @@ func TestSlackMisbehaves(t *testing.T) {
 		{"the answer to a post is lost", []map[string]any{{"kind": "lose_reply", "method": "chat.postMessage", "times": 2}}, nil},
 		{"the bot is out of the channel for a while", nil, []map[string]any{{"kind": "error", "method": "chat.postMessage", "error": "not_in_channel", "times": 4}, {"kind": "error", "method": "chat.update", "error": "channel_not_found", "times": 4}}},
 		{"the channel is archived for a while", nil, []map[string]any{{"kind": "error", "method": "chat.postMessage", "error": "is_archived", "times": 4}, {"kind": "error", "method": "chat.update", "error": "is_archived", "times": 4}}},
+		{"the first message is gone for a while", nil, []map[string]any{{"kind": "error", "method": "chat.postMessage", "error": "thread_not_found", "times": 4}}},
 		{"the upload fails", []map[string]any{{"kind": "status", "method": "files.completeUploadExternal", "times": 2, "status": 500}}, nil},
 	}
 	for _, tt := range tests {
