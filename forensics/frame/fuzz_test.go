@@ -29,7 +29,11 @@ func oracle(b []byte) (text string, ok bool) {
 			if i > 0 && p.Layers()[i-1].LayerType() != layers.LayerTypeVXLAN {
 				return "", false
 			}
-		case *layers.Dot1Q, *layers.VXLAN, *layers.GRE, gopacket.Payload, *gopacket.Payload:
+		case *layers.VXLAN: // without the flag, a datagram of the port that VXLAN happens to use
+			if !l.ValidIDFlag {
+				return "", false
+			}
+		case *layers.Dot1Q, *layers.GRE, gopacket.Payload, *gopacket.Payload:
 			if g, isGRE := l.(*layers.GRE); isGRE && (g.Version != 0 || g.RoutingPresent || g.AckPresent) {
 				return "", false
 			}
@@ -82,6 +86,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(inner)
 	f.Add(wire(f, eth(layers.EthernetTypeIPv6), ip6(layers.IPProtocolUDP), udpl(53), data))
 	f.Add(wire(f, eth(layers.EthernetTypeIPv4), ip4(layers.IPProtocolUDP), udpl(4789), &layers.VXLAN{ValidIDFlag: true, VNI: 7}, gopacket.Payload(inner)))
+	f.Add(wire(f, eth(layers.EthernetTypeIPv4), ip4(layers.IPProtocolUDP), udpl(4789), &layers.VXLAN{VNI: 7}, gopacket.Payload(inner)))
 	f.Add(wire(f, eth(layers.EthernetTypeIPv4), ip4(layers.IPProtocolGRE), &layers.GRE{Protocol: layers.EthernetTypeIPv4}, gopacket.Payload(inner[14:])))
 	f.Add(wire(f, eth(layers.EthernetTypeDot1Q), &layers.Dot1Q{VLANIdentifier: 5, Type: layers.EthernetTypeIPv4}, gopacket.Payload(inner[14:])))
 	f.Fuzz(func(t *testing.T, b []byte) {
