@@ -65,6 +65,16 @@ func (t *Table[T]) Guess(h uint64) uint32 {
 	}
 }
 
+// FindGuess is FindHash of a key that a guess was made for.
+func (t *Table[T]) FindGuess(k *Key, h uint64, guess uint32) (uint32, *T) {
+	if guess != 0 {
+		if r := t.at(guess - 1); r.used && !r.old && r.key.same(k) {
+			return guess - 1, &r.val
+		}
+	}
+	return t.FindHash(k, h)
+}
+
 // FindHash is Find of a key whose hash is known.
 func (t *Table[T]) FindHash(k *Key, h uint64) (uint32, *T) {
 	if t.last != 0 {

@@ -43,7 +43,8 @@ const (
 )
 
 const (
-	room    = 8 // for so many values at first
+	room    = 8   // for so many values at first
+	values  = 128 // kept when there is no limit
 	buckets = octaves << subBits
 )
 
@@ -116,7 +117,7 @@ func (d *Dist) Ahead(ns int64) uint32 {
 func (d *Dist) grow(v uint32) {
 	limit := int(d.Limit)
 	if limit == 0 {
-		limit = 128
+		limit = values
 	}
 	n := len(d.kept)
 	if n < limit {
@@ -133,13 +134,12 @@ func (d *Dist) grow(v uint32) {
 	d.count(v)
 }
 
-// Reset forgets everything but the limit. Small room is kept for what comes.
-func (d *Dist) Reset() {
-	kept := d.kept[:0]
-	if d.mode != exact {
-		kept = nil
+// Use lets an empty distribution keep its first values in memory of the caller's.
+func (d *Dist) Use(memory []uint32) {
+	if d.Limit > 0 {
+		memory = memory[:min(len(memory), int(d.Limit))]
 	}
-	*d = Dist{Limit: d.Limit, kept: kept}
+	d.kept = memory[:0:min(len(memory), values)]
 }
 
 // bucket is linear below 2^subBits and logarithmic above.

@@ -115,13 +115,14 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestReset uses distributions again: they are like new ones.
-func TestReset(t *testing.T) {
+// TestUse keeps the first values in memory that others used before.
+func TestUse(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(3, 4))
 	for _, limit := range []int32{0, 5, 300} {
-		used := Dist{Limit: limit}
+		memory := make([]uint32, 200)
 		for range 300 {
-			fresh := Dist{Limit: limit}
+			fresh, used := Dist{Limit: limit}, Dist{Limit: limit}
+			used.Use(memory[:rnd.IntN(len(memory))])
 			for range rnd.IntN(400) {
 				v := rnd.Int64N(1e12) >> rnd.IntN(30)
 				used.Add(v)
@@ -133,7 +134,6 @@ func TestReset(t *testing.T) {
 			if used.Summary() != fresh.Summary() || used.N != fresh.N || used.Sum != fresh.Sum || used.Above(1e6) != fresh.Above(1e6) {
 				t.Fatalf("limit %d: %+v, want %+v", limit, used.Summary(), fresh.Summary())
 			}
-			used.Reset()
 		}
 	}
 }

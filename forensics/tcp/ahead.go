@@ -20,14 +20,14 @@ func (t *Tracker) TakeAll(in []Input, f func(*Input, *Event)) {
 
 // ahead reads, to no other end, what the segments of a group will need.
 func (t *Tracker) ahead(in []Input) {
-	var index, detail [group]uint32
+	var detail [group]uint32
 	var last [group]int64
 	for i := range in {
-		index[i&(group-1)] = t.Table.Guess(in[i].hash)
+		in[i].guess = t.Table.Guess(in[i].hash)
 	}
 	var sum uint64
 	for i := range in {
-		if n := index[i&(group-1)]; n != 0 {
+		if n := in[i].guess; n != 0 {
 			k, s := t.Table.At(n - 1)
 			detail[i&(group-1)], last[i&(group-1)] = s.detail, s.Last
 			sum += k.Ports + s.Half[0].Bytes + uint64(s.Half[0].base) + s.Half[1].Bytes + uint64(s.Half[1].base) + uint64(s.Last)

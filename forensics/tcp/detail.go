@@ -15,7 +15,8 @@ const (
 // Detail is what is known of a connection beyond its state: what the rules and the
 // report need. It is kept while the budget lasts.
 type Detail struct {
-	Gap      stat.Dist    // between segments of either direction
+	Gap      stat.Dist // between segments of either direction
+	room     [rooms]uint32
 	RTT      [2]stat.Dist // of what a direction sent, until its ACK was here
 	Turns    Turns
 	Side     [2]Side
@@ -204,14 +205,21 @@ func (t *Tracker) detailAt(i uint32) *Detail {
 	return &t.details[i>>detailBits][i&(detailChunk-1)]
 }
 
-// reset makes details as new. Distributions keep their room.
+// roomGap and roomRTT are for how many values of the distributions there is room within
+// the details: most connections are short, and what lies together is loaded together.
+const (
+	roomGap = 32
+	roomRTT = 8
+	rooms   = roomGap + 4*roomRTT
+)
+
+// reset makes details as new.
 func (d *Detail) reset() {
-	kept := [...]stat.Dist{d.RTT[0], d.RTT[1], d.Gap, d.Turns.Server, d.Turns.Mid}
-	for i := range kept {
-		kept[i].Reset()
-	}
 	*d = Detail{}
-	d.RTT, d.Gap, d.Turns.Server, d.Turns.Mid = [2]stat.Dist(kept[:2]), kept[2], kept[3], kept[4]
+	d.Gap.Use(d.room[:roomGap])
+	for i, x := range [...]*stat.Dist{&d.RTT[0], &d.RTT[1], &d.Turns.Server, &d.Turns.Mid} {
+		x.Use(d.room[roomGap+i*roomRTT:][:roomRTT])
+	}
 }
 
 // detail gives a stream its details, as long as there is room.
@@ -231,6 +239,7 @@ func (t *Tracker) detail(s *Stream) *Detail {
 			t.details = append(t.details, new([detailChunk]Detail))
 		}
 		t.made++
+		t.detailAt(i).reset()
 	}
 	s.detail = i + 1
 	return t.detailAt(i)

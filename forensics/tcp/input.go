@@ -11,6 +11,7 @@ type Input struct {
 	Segment Segment
 	Key     flow.Key
 	hash    uint64
+	guess   uint32 // of the stream: index + 1, or 0
 	Time    int64
 	Frame   uint32
 	ID      uint16 // IPv4 identification
@@ -93,7 +94,7 @@ func (in *Input) Quoted() bool { return in.quoted }
 func (t *Tracker) frame(in *Input, v *frame.View, no uint32, now int64) {
 	var reverse bool
 	in.Key, reverse = flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 6)
-	in.hash = t.Table.Hash(&in.Key)
+	in.hash, in.guess = t.Table.Hash(&in.Key), 0
 	in.Dir = 0
 	if reverse {
 		in.Dir = 1

@@ -23,7 +23,7 @@ func within(now, since int64, limit uint64) bool { return uint64(now)-uint64(sin
 func (t *Tracker) lookup(in *Input) (reused Verdict) {
 	k, g, e, no, now := &in.Key, &in.Segment, &t.ev, in.Frame, in.Time
 	e.Dir = int(in.Dir)
-	i, s := t.Table.FindHash(k, in.hash)
+	i, s := t.Table.FindGuess(k, in.hash, in.guess)
 	switch {
 	case s == nil:
 		i, s = t.open(k, e, no, now)
