@@ -33,6 +33,8 @@ type Options struct {
 	Tokens                int     // of one case
 	USD                   float64 // of one case; 0: no limit
 	Log                   *slog.Logger
+	// Safe reports whether the gate runs a command without asking; nil: it does.
+	Safe func(command string) bool
 }
 
 // AsksModel reports whether a model is asked at all.
@@ -82,7 +84,7 @@ func (o Options) model() (*gemini.Brain, error) {
 
 // New makes the brain. Nothing is sent.
 func New(o Options) (agent.Brain, error) {
-	rules := playbook.New(playbook.Options{})
+	rules := playbook.New(playbook.Options{Safe: o.Safe})
 	if !o.AsksModel() {
 		return rules, nil
 	}

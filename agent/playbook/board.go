@@ -19,6 +19,7 @@ import (
 // same view gives the same board, and a longer one extends it.
 type board struct {
 	view     agent.View
+	safe     func(command string) bool
 	places   []*place.Place
 	past     []agent.Observation // read so far
 	count    map[string]int      // how often a command was run
@@ -50,8 +51,8 @@ type refusal struct {
 	id, command, reason, hypothesis string
 }
 
-func newBoard(v agent.View) *board {
-	b := &board{view: v, count: map[string]int{}, missing: map[string]bool{}}
+func newBoard(v agent.View, safe func(string) bool) *board {
+	b := &board{view: v, safe: safe, count: map[string]int{}, missing: map[string]bool{}}
 	s := symptom.Parse(v.Case.Symptom)
 	b.spare(s, person(v.Case.Requester))
 	b.open(s)
@@ -88,6 +89,9 @@ func (b *board) open(s symptom.Symptom) {
 // add puts a place on the board unless it is there, and reads again what was
 // observed before, because one command may serve two places.
 func (b *board) add(p *place.Place) *place.Place {
+	if fetch, ok := p.Command(rules.ProbeNamed("fetch")); ok && p.End.Path != "" && b.safe != nil && !b.safe(fetch) {
+		p.End.Path, p.End.Left = "", "a request to it may act or open what is confidential and needs a person"
+	}
 	for _, have := range b.places {
 		if have.Aside == "" && have.End.Same(p.End) && (have.End.Scheme == p.End.Scheme || have.End.Port != 0) &&
 			(p.Parent != nil || p.End.Path == "" || have.End.Path == p.End.Path) {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook"
 	"ghostbot/safeexec"
 )
 
@@ -161,4 +162,18 @@ func TestHandshakeAfterTheCertificate(t *testing.T) {
 		return r
 	}
 	want{"root_cause", []string{"127.0.0.1:19444 refuses the TLS handshake"}, "", ""}.check(t, in)
+}
+
+// TestPathThatActs: a path about which the gate would ask people is left out, so
+// that no case waits for it, and the report says so.
+func TestPathThatActs(t *testing.T) {
+	in := replay(t, "http://127.0.0.1:19082/webhook gives 500", fine...)
+	in.brain = playbook.New(playbook.Options{Safe: func(c string) bool { return !risky(c) }})
+	end := in.finish()
+	if end.Verdict != "no_fault" || end.Confidence != "medium" || !strings.Contains(strings.Join(end.Gaps, "\n"), "because a request to it may act") || strings.Contains(strings.Join(commands(in), "\n"), "webhook") {
+		t.Error(in)
+	}
+	if playbook.New(playbook.Options{}).Name() != in.brain.Name() {
+		t.Error("the name depends on more than the rules")
+	}
 }

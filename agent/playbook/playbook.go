@@ -52,6 +52,10 @@ import (
 type Options struct {
 	// SafeOnly leaves out the optional steps that need an approval.
 	SafeOnly bool
+	// Safe reports whether the gate runs a command without asking; nil: it does. A
+	// path whose request it would ask people about is left out: the report does not
+	// wait for a request that may act.
+	Safe func(command string) bool
 }
 
 // Brain proposes by rule. It is immutable and safe for concurrent use.
@@ -62,7 +66,7 @@ type Brain struct {
 
 // New returns a brain with the built-in rules.
 func New(o Options) *Brain {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%v %v %v %v %v %v %v", rules.Probes, rules.Ladder, rules.Optional, rules.AfterDenial, rules.All, rules.Openings, o))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%v %v %v %v %v %v %v", rules.Probes, rules.Ladder, rules.Optional, rules.AfterDenial, rules.All, rules.Openings, struct{ SafeOnly bool }{o.SafeOnly}))
 	return &Brain{opt: o, name: "playbook/" + hex.EncodeToString(sum[:6])}
 }
 
@@ -75,7 +79,7 @@ func (br *Brain) Next(ctx context.Context, v agent.View) (agent.Turn, error) {
 	if err := ctx.Err(); err != nil {
 		return agent.Turn{}, fmt.Errorf("playbook turn: %w", err)
 	}
-	b := newBoard(v)
+	b := newBoard(v, br.opt.Safe)
 	t := b.next(br.opt)
 	if err := rest(ctx, b.apart(t)); err != nil {
 		return agent.Turn{}, fmt.Errorf("playbook turn: %w", err)

@@ -95,6 +95,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	}
 	choice := cfg.choice()
 	choice.Log = log
+	choice.Safe = func(command string) bool { return p.policy.Classify(command).Class == policy.Safe }
 	if p.brain, err = brains.New(choice); err != nil {
 		return nil, fail(exitUsage, "%w", err)
 	}

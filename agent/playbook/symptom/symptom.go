@@ -163,7 +163,7 @@ func plausibleCode(n int, before, after string) bool {
 	if n >= 500 && n <= 504 || n == 404 || n == 403 || n == 401 || n == 429 {
 		return !portBefore.MatchString(before)
 	}
-	known := n >= 520 && n <= 527 || n >= 400 && n <= 431 || n >= 505 && n <= 511
+	known := n >= 520 && n <= 527 || n >= 400 && n <= 431 || n == 451 || n == 499 || n >= 505 && n <= 511
 	return known && !beforeNumber.MatchString(before) && statusContext.MatchString(before+" "+after)
 }
 
