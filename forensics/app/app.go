@@ -72,7 +72,8 @@ type Log struct {
 	UDP      flow.Table[Flow]
 	Reply    stat.Dist // first datagram of a UDP conversation to the first of the other end
 	QUIC     QUIC
-	Missed   uint64 // connections and flows beyond the budget; complete after Finish
+	dialogs  map[flow.Key]*dialog // the beginnings of QUIC conversations
+	Missed   uint64               // connections and flows beyond the budget; complete after Finish
 
 	missedUDP uint64 // apart, as UDP and TCP are followed by two goroutines
 }

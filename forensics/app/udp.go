@@ -44,6 +44,8 @@ type QUIC struct {
 	Retry          uint64
 	Negotiation    uint64
 	Versions       map[uint32]uint64
+	Names          []string // that clients asked for
+	Closes         []Close
 }
 
 // Datagram counts a UDP datagram.
@@ -73,7 +75,7 @@ func (l *Log) Datagram(v *frame.View, no uint32, now int64) {
 		l.Reply.Add(f.ReplyAfter)
 	}
 	if p := v.Payload(); f.QUIC || len(p) > 20 && p[0] >= 0xc0 {
-		l.quic(f, p)
+		l.quic(&k, f, p, d == int(f.Dir), no)
 	}
 }
 
@@ -90,7 +92,7 @@ func (l *Log) Ahead(v *frame.View) uint32 {
 }
 
 // quic reads a long header (RFC 8999, RFC 9000, RFC 9369).
-func (l *Log) quic(f *Flow, p []byte) {
+func (l *Log) quic(k *flow.Key, f *Flow, p []byte, client bool, no uint32) {
 	q := &l.QUIC
 	if len(p) < 7 || p[0] < 0x80 {
 		q.Packets++
@@ -127,6 +129,7 @@ func (l *Log) quic(f *Flow, p []byte) {
 	switch typ {
 	case 0:
 		q.Initial++
+		l.initial(k, f, p, client, no)
 	case 1:
 		q.ZeroRTT++
 	case 2:
@@ -135,5 +138,6 @@ func (l *Log) quic(f *Flow, p []byte) {
 	case 3:
 		q.Retry++
 		f.Marks |= Retried
+		l.retried(k)
 	}
 }

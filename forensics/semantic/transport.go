@@ -411,6 +411,16 @@ type QUIC struct {
 	Versions    map[string]uint64 `json:"versions,omitempty"`
 	Completed   int               `json:"flows_with_protected_packets"`
 	Unanswered  int               `json:"flows_without_answer"`
+	Names       []string          `json:"server_names,omitempty"`
+	Closes      []QUICClose       `json:"closed_in_handshake,omitempty"`
+}
+
+// QUICClose is why connections ended in their handshake.
+type QUICClose struct {
+	Reason string `json:"reason"`
+	Code   uint64 `json:"code"`
+	By     string `json:"by"`
+	Count  uint64 `json:"count"`
 }
 
 func quic(f *facts.Facts) *QUIC {
@@ -422,6 +432,16 @@ func quic(f *facts.Facts) *QUIC {
 	for v, n := range q.Versions {
 		b.Versions[fmt.Sprintf("0x%08x", v)] = n
 	}
+	b.Names, _ = capped(unique(q.Names))
+	for i := range q.Closes {
+		c := &q.Closes[i]
+		by := "server"
+		if c.ByClient {
+			by = "client"
+		}
+		b.Closes = append(b.Closes, QUICClose{c.Name(), c.Code, by, c.Count})
+	}
+	b.Closes, _ = capped(b.Closes)
 	f.App.UDP.All(func(_ uint32, _ *flow.Key, u *app.Flow) bool {
 		if u.QUIC && u.Marks.Has(app.Protected) {
 			b.Completed++
@@ -432,6 +452,13 @@ func quic(f *facts.Facts) *QUIC {
 		return true
 	})
 	return b
+}
+
+// unique sorts names and leaves out repetitions.
+func unique(names []string) []string {
+	names = slices.Clone(names)
+	slices.Sort(names)
+	return slices.Compact(names)
 }
 
 func udp(f *facts.Facts) *UDP {

@@ -182,6 +182,16 @@ func quic(f *facts.Facts) (out []statement.Finding) {
 			Detail:  "Each costs a round trip, and fails when both have no version in common.",
 			Confirm: "The versions of client and server; whether packets of the handshake follow."})
 	}
+	for i := range f.App.QUIC.Closes {
+		c := &f.App.QUIC.Closes[i]
+		if c.Code == 0 {
+			continue
+		}
+		out = append(out, statement.Finding{Severity: statement.Medium, Protocol: "quic", Code: "quic-closed", Confidence: 0.9, Frames: c.Frames,
+			Summary: fmt.Sprintf("The %s ends %s in the handshake: %s.", statement.When(c.ByClient, "client", "server"), statement.Plural(int(c.Count), "QUIC connection", "QUIC connections"), c.Name()),
+			Detail:  fmt.Sprintf("Error code 0x%x in an Initial packet. Reasons from 0x100 on are alerts of TLS: name, certificate or versions do not fit; CONNECTION_REFUSED is a server that does not want to.", c.Code),
+			Confirm: "curl --http3-only -v against the host gives the same error; the log of the side that ends it."})
+	}
 	if other.retried >= 3 {
 		out = append(out, statement.Finding{Severity: statement.Info, Protocol: "quic", Code: "quic-retry", Confidence: 0.85, Frames: []uint32{},
 			Summary: fmt.Sprintf("Servers prove the address of clients before they answer (Retry on %d connections).", other.retried),
