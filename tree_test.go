@@ -55,7 +55,7 @@ var arrows = map[string][]string{
 	"ghostbot/agent/sweep":      {"ghostbot/agent", "ghostbot/orchestrator"},
 	"ghostbot/agent/recall":     {"ghostbot/agent/playbook/symptom"},
 	"ghostbot/agent/gemini":     {"ghostbot/agent", "ghostbot/agent/words", "ghostbot/safeexec"},
-	"ghostbot/agent/rca":        {"ghostbot/agent", "ghostbot/agent/commands", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
+	"ghostbot/agent/rca":        {"ghostbot/agent", "ghostbot/agent/commands", "ghostbot/agent/playbook/symptom", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
 
 	"ghostbot/bot":          {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/tampered", "ghostbot/bot/thread"},
 	"ghostbot/bot/inbox":    {"ghostbot/agent", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/store"},

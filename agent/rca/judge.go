@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"ghostbot/agent"
+	"ghostbot/agent/playbook/symptom"
 	"ghostbot/audit"
 )
 
@@ -188,12 +189,53 @@ func (d *data) judgeConfidence(j *judgement) {
 	} else if !d.tested() {
 		j.cap("medium", "no confirmed hypothesis rests on a command that was run for it and could have refuted it")
 	}
+	if left := d.unexplained(j); j.verdict == RootCause && len(left) > 0 {
+		j.cap("medium", "no cause is about "+strings.Join(left, ", "))
+	}
 	if open := d.undecided(); len(open) > 0 {
 		j.cap("medium", "not decided: "+strings.Join(open, ", "))
 	}
 	if v := d.in.Verified; v.SessionID != "" && !v.OK {
 		j.cap("low", "the journals do not verify")
 	}
+}
+
+// unexplained are the targets that a symptom with several of them names, that a command
+// failed on, and that no cause is about, by its words or by a command that shows it: each
+// distinct symptom needs a cause of its own. A place that the symptom only mentions (where
+// somebody looked from, what works) is no symptom.
+func (d *data) unexplained(j *judgement) (left []string) {
+	s := symptom.Parse(d.k.Symptom)
+	if len(s.Targets) < 2 || s.PortOnly {
+		return nil
+	}
+	var about strings.Builder
+	for _, c := range j.causes {
+		about.WriteString(strings.ToLower(c.Statement) + "\n")
+		for _, id := range c.Evidence {
+			if n, ok := d.byID[id]; ok {
+				about.WriteString(strings.ToLower(d.cmds[n].Proposal.Display) + "\n")
+			}
+		}
+	}
+	for _, t := range s.Targets {
+		host := strings.ToLower(t.Host)
+		if !strings.Contains(about.String(), host) && d.failed(host) {
+			left = append(left, t.Host)
+		}
+	}
+	return left
+}
+
+// failed reports a command about a host that ran and failed.
+func (d *data) failed(host string) bool {
+	for _, c := range d.cmds {
+		r := c.Result
+		if d.f.Shows(c.Proposal.AuditID) && r != nil && (r.ExitCode == nil || *r.ExitCode != 0) && strings.Contains(strings.ToLower(c.Proposal.Display), host) {
+			return true
+		}
+	}
+	return false
 }
 
 // cap lowers the confidence to at most level.

@@ -83,3 +83,41 @@ func TestReportThatNobodyCouldRead(t *testing.T) {
 		}
 	}
 }
+
+// TestEachSymptomNeedsACause: of several targets each needs a cause that is about it,
+// or the report is not sure.
+func TestEachSymptomNeedsACause(t *testing.T) {
+	build := func(symptom string, causes ...agent.Cause) Report {
+		j := &journal{t: t}
+		j.tell(agent.KindOpened, agent.Opened{Symptom: symptom, Brain: "b"})
+		j.moves("", agent.ToolHypotheses, agent.ToolShell)
+		j.state(0, agent.HypothesisEntry{Op: "add", ID: "H1", Description: "d"})
+		id := j.run(cmd{text: "curl http://a.example.com/", hyp: "H1", class: safeexec.Safe, index: 1, result: completed("auto_approved", 7, "")})
+		code := 0
+		if strings.Contains(symptom, "fail") {
+			code = 6
+		}
+		j.run(cmd{text: "curl http://b.example.com/", hyp: "H1", class: safeexec.Safe, index: 2, result: completed("auto_approved", code, "")})
+		j.confirm(id)
+		for i := range causes {
+			causes[i].Evidence = []string{id}
+		}
+		j.tell(agent.KindConcluded, conclusion("high", RootCause, "found", causes))
+		r := j.build()
+		checkReport(t, j, r)
+		return r
+	}
+	a, b := agent.Cause{Statement: "Nothing listens there."}, agent.Cause{Statement: "B.example.com has no address."}
+	if r := build("a.example.com:80 fails", a); r.Confidence != "high" {
+		t.Errorf("one target: %s", r.Confidence)
+	}
+	if r := build("a.example.com:80 and b.example.com:80 fail", a); r.Confidence != "medium" || !strings.Contains(r.Markdown, "no cause is about b.example.com") {
+		t.Errorf("one cause for two targets: %s\n%s", r.Confidence, r.Markdown[:600])
+	}
+	if r := build("a.example.com:80 is down, b.example.com:80 works", a); r.Confidence != "high" {
+		t.Errorf("what works needs no cause: %s", r.Confidence)
+	}
+	if r := build("a.example.com:80 and b.example.com:80 fail", a, b); r.Confidence != "high" {
+		t.Errorf("two causes: %s\n%s", r.Confidence, r.Markdown[:600])
+	}
+}
