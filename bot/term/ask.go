@@ -298,13 +298,17 @@ func (f *Front) decide(ctx context.Context, a ask, text string) {
 
 // openEdit offers the proposed command to edit; an optional one is kept meanwhile.
 func (f *Front) openEdit(ctx context.Context, a ask) {
-	command, r, err := f.desk.Editable(ctx, f.click(a, safeexec.Modify))
+	c := f.click(a, safeexec.Modify)
+	command, r, err := f.desk.Editable(ctx, c)
 	switch {
 	case err != nil:
 		f.print("[ERROR] ", err.Error()+". Try again.")
 	case !r.OK:
 		f.print("", unmark(r.Text))
 	default:
+		f.mu.Lock()
+		f.window = c
+		f.mu.Unlock()
 		f.print("", "Edit the command; unchanged or empty keeps the proposal.")
 		f.enter(editing, "Command: ", command)
 		return
@@ -380,7 +384,7 @@ func (f *Front) reason(ctx context.Context, a ask, text string) {
 func (f *Front) edit(ctx context.Context, a ask, text string) {
 	if text == "" || text == strings.TrimSpace(a.card.Command) {
 		f.print("", "The proposal stays as it is.")
-		f.enter(choosing, "Your choice: ", "")
+		f.stay(ctx)
 		return
 	}
 	if why := f.desk.CheckEdit(text); why != "" {
@@ -389,8 +393,19 @@ func (f *Front) edit(ctx context.Context, a ask, text string) {
 		return
 	}
 	if !f.resolve(ctx, a, safeexec.Modify, text) {
-		f.enter(choosing, "Your choice: ", "")
+		f.stay(ctx)
 	}
+}
+
+// stay goes back to the choice: an optional command is not kept for an edit any more.
+func (f *Front) stay(ctx context.Context) {
+	f.mu.Lock()
+	c := f.window
+	f.mu.Unlock()
+	if err := f.desk.Release(ctx, c); err != nil {
+		f.print("[ERROR] ", "An optional command is kept for some minutes more: "+err.Error())
+	}
+	f.enter(choosing, "Your choice: ", "")
 }
 
 // answer takes the answer to a question.
