@@ -98,7 +98,7 @@ func (f *Front) present(a ask) {
 		f.write(cardBox(a.card, f.width()))
 		f.o.Console.Prompt("Your choice: ", "")
 	case a.question != nil:
-		f.print("", a.question.Question.Text)
+		f.print("", here(a.question.Question))
 		for _, c := range a.question.Commands {
 			f.print("  ", c)
 		}
@@ -107,6 +107,11 @@ func (f *Front) present(a ask) {
 	default:
 		f.o.Console.Prompt(idle, "")
 	}
+}
+
+// here is a question as it is asked where there is no thread.
+func here(q agent.Question) string {
+	return strings.Replace(q.Text, "Answer in the thread", "Type a sentence", 1)
 }
 
 // idle stands where nothing is asked.

@@ -276,6 +276,15 @@ func TestAnEditThatIsGivenUp(t *testing.T) {
 	}
 }
 
+func TestAQuestionNamesNoThread(t *testing.T) {
+	q := rest
+	q.Text = "The investigation is at rest. Answer in the thread to give it a direction, or choose."
+	s := sit(t, asks(q))
+	s.sees("at rest. Type a sentence to give it a direction, or choose.", "Your choice: ")
+	s.keys.typed <- "w"
+	s.ends()
+}
+
 func TestALongTextIsCutAloud(t *testing.T) {
 	s := sit(t, proposes)
 	s.sees("ALERT", "Your choice: ")
