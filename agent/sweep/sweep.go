@@ -185,7 +185,8 @@ func (s *Sweep) question(list []orchestrator.Leftover) (q agent.Question, any bo
 		return q, false
 	}
 	q.ID, q.Kind, q.Who, q.Grants, q.Expires = QuestionID, AskSweep, "approvers", Clean, s.o.Now().UTC().Add(s.o.TTL)
-	q.Options = []agent.Option{{Key: Clean, Label: "Clean all"}, {Key: Review, Label: "Review each"}, {Key: Skip, Label: "Skip"}}
+	// The first one is what silence means.
+	q.Options = []agent.Option{{Key: Skip, Label: "Skip"}, {Key: Review, Label: "Review each"}, {Key: Clean, Label: "Clean all"}}
 	q.Text = fmt.Sprintf("%s left over and may be removed: %s.", things(len(q.Commands)), strings.Join(offered, "; "))
 	q.Text += alone(kept)
 	return q, true
@@ -226,10 +227,11 @@ func since(l orchestrator.Leftover, now time.Time) string {
 
 // choice is what an answer means. Only two answers remove anything.
 func choice(a agent.Answer) orchestrator.Choice {
-	switch a.Key {
-	case Clean:
+	switch {
+	case a.By == "":
+	case a.Key == Clean:
 		return orchestrator.Choice{Grant: QuestionID}
-	case Review:
+	case a.Key == Review:
 		return orchestrator.Choice{}
 	}
 	by := "by " + a.By
@@ -257,7 +259,7 @@ func said(tasks []orchestrator.Task, a agent.Answer) agent.Conclusion {
 		c.Summary = "Nobody answered. " + c.Summary
 	}
 	if len(c.Gaps) > 0 {
-		c.Actions = []string{"Type /ghost cleanup when what is still there may go."}
+		c.Actions = []string{"Clean up again when what is still there may go."}
 	}
 	return c
 }

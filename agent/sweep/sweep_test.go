@@ -139,6 +139,7 @@ func TestAnswers(t *testing.T) {
 		"review":    {agent.Answer{Key: Review, By: "U1"}, "", both, "Removed: 2. Still there: 0."},
 		"skip":      {agent.Answer{Key: Skip, By: "U1"}, "", nil, "Removed: 0. Still there: 2."},
 		"silence":   {agent.Answer{Key: "expired"}, "", nil, "Nobody answered. Removed: 0. Still there: 2."},
+		"nobody":    {agent.Answer{Key: Clean}, "", nil, "Nobody answered. Removed: 0. Still there: 2."},
 		"undefined": {agent.Answer{Key: "yes", By: "U1"}, "", nil, "Removed: 0. Still there: 2."},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -158,6 +159,9 @@ func TestAnswers(t *testing.T) {
 				t.Errorf("%+v", end)
 			}
 			q := s.asked[0]
+			if q.Options[0].Key != Skip { // what a front answers when nobody does
+				t.Errorf("silence means %+v", q.Options[0])
+			}
 			if len(s.asked) != 1 || q.Who != "approvers" || !slices.EqualFunc(q.Commands, both, func(a []string, b string) bool { return strings.Join(a, " ") == b }) {
 				t.Errorf("asked %+v", s.asked)
 			}

@@ -19,6 +19,7 @@ import (
 
 	xterm "golang.org/x/term"
 
+	"ghostbot/agent"
 	"ghostbot/agent/brains"
 	"ghostbot/audit"
 	"ghostbot/bot"
@@ -36,6 +37,7 @@ type asked struct {
 	model, maxTurns options.Text
 	turns           int // of maxTurns; 0: not given
 	safeOnly        bool
+	cleanup         bool // the case removes what others left
 }
 
 // keptSymptom is what the desk keeps of a symptom, in bytes.
@@ -62,7 +64,7 @@ func investigate(ctx context.Context, c *cli, args []string) error {
 		return fail(exitUnavailable, "terminal: %w", err)
 	}
 	defer screen.Close()
-	if a.symptom == "" && !a.resume.Given && !screen.Interactive() {
+	if a.symptom == "" && !a.cleanup && !a.resume.Given && !screen.Interactive() {
 		return usageError("investigate: a symptom is missing: say what fails, where, since when")
 	}
 	ctx, leave := context.WithCancel(ctx)
@@ -102,6 +104,7 @@ func investigateFlags(c *cli, args []string) (asked, error) {
 		fs.Var(&a.model, "model", "")
 		fs.Var(&a.maxTurns, "max-turns", "")
 		fs.BoolVar(&a.safeOnly, "yes-safe-only", false, "")
+		fs.BoolVar(&a.cleanup, "cleanup", false, "")
 	})
 	if err != nil {
 		return a, err
@@ -127,6 +130,8 @@ func (a *asked) check() error {
 		return usageError("--resume: %q is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2)", a.resume.Value)
 	case a.resume.Given && a.symptom != "":
 		return usageError("investigate: --resume %q continues a case with the symptom it has; leave the symptom out", a.resume.Value)
+	case a.cleanup && (a.resume.Given || a.symptom != ""):
+		return usageError("investigate: --cleanup looks for what cases left, without a symptom and without --resume")
 	case a.brain.Given && !slices.Contains(brains.Names(), a.brain.Value):
 		return usageError("--brain: %q is not a brain of this build (accepted: %s)", a.brain.Value, strings.Join(brains.Names(), " "))
 	case a.model.Given && strings.TrimSpace(a.model.Value) == "":
@@ -229,14 +234,22 @@ func (t *terminal) begin(ctx context.Context, who string) (sid string, err error
 	if t.asked.resume.Given {
 		return t.resumed(ctx)
 	}
-	if t.asked.symptom == "" {
+	open := t.p.desk.Open
+	if t.asked.cleanup {
+		open = t.p.desk.Sweep
+	} else if t.asked.symptom == "" {
 		if t.asked.symptom, err = t.intent(ctx); err != nil {
 			return "", err
 		}
 	}
-	sid, err = t.p.desk.Open(ctx, bot.Opening{Delivery: "terminal " + fmt.Sprint(time.Now().UnixNano(), os.Getpid()), Symptom: t.asked.symptom,
+	sid, err = open(ctx, bot.Opening{Delivery: "terminal " + fmt.Sprint(time.Now().UnixNano(), os.Getpid()), Symptom: t.asked.symptom,
 		Requester: who, Place: bot.Place{Transport: "term", Channel: "terminal"}})
-	if err != nil {
+	switch {
+	case errors.Is(err, bot.ErrSweeping):
+		return "", fail(exitUnavailable, "%w: %s", err, sid)
+	case errors.Is(err, bot.ErrNoSweeps):
+		return "", usageError("--cleanup: captures are not configured (GHOST_AZ_SUBSCRIPTION), so that nothing was left")
+	case err != nil:
 		return "", fail(exitUnavailable, "%w", err)
 	}
 	t.front.Banner(versionOf().Version, sid)
@@ -365,6 +378,8 @@ func (t *terminal) verdict(info bot.CaseInfo) error {
 	end, ok := t.front.Ended()
 	switch {
 	case ok && end.EndedBy != "stopped" && (info.Verdict == "root_cause" || info.Verdict == "no_fault"):
+		return nil
+	case ok && end.EndedBy == agent.KindSweep:
 		return nil
 	case ok && end.EndedBy == "stopped":
 		return fail(exitNegative, "%s was stopped", info.SessionID)

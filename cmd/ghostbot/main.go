@@ -62,7 +62,7 @@ func usageError(format string, args ...any) error { return fail(exitUsage, forma
 func verbs() []verb {
 	return []verb{
 		{"serve", "", "run the Slack bot (Socket Mode); configuration from the environment", true, serve},
-		{"investigate", `[--resume SID] [--brain auto|gemini|playbook] [--model NAME] [--max-turns N] [--yes-safe-only] "SYMPTOM"`, "investigate in this terminal", true, investigate},
+		{"investigate", `[--resume SID] [--brain auto|gemini|playbook] [--model NAME] [--max-turns N] [--yes-safe-only] [--cleanup] "SYMPTOM"`, "investigate in this terminal", true, investigate},
 		{"classify", "[--json] COMMAND | -- WORD... | --jsonl", "the gate's verdict, without running anything", false, classify},
 		{"redact", "[--jsonl]", "mask credentials in standard input", false, redactVerb},
 		{"cases", "[--json] [--like SID|TEXT]", "list cases with state, age and pending approvals", false, cases},

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"context"
 	"encoding/json"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -263,5 +265,35 @@ func TestSweepNotConfigured(t *testing.T) {
 	l.run()
 	if o := l.command("incidents", l.users["oncall-checkout"].ID, "/ghost cleanup"); !strings.Contains(o.private(), "not configured") {
 		t.Errorf("%+v", o)
+	}
+}
+
+// In a terminal the same question takes a letter; with nobody there nothing goes.
+func TestSweepInATerminal(t *testing.T) {
+	for name, c := range map[string]struct {
+		in      string
+		args    []string
+		removed int
+		want    string
+	}{
+		"clean":   {"c\n", nil, 4, "Removed: 4. Still there: 0."},
+		"skip":    {"s\n", nil, 0, "Removed: 0. Still there: 4."},
+		"silence": {"", nil, 0, "nobody answered"},
+		"safe":    {"", []string{"--yes-safe-only"}, 0, "Removed: 0. Still there: 4."},
+	} {
+		t.Run(name, func(t *testing.T) {
+			l := leftBehind(t)
+			ctx, done := context.WithTimeout(t.Context(), time.Minute)
+			defer done()
+			cmd := exec.CommandContext(ctx, filepath.Join(binDir, "ghostbot"), append([]string{"investigate", "--cleanup"}, c.args...)...)
+			cmd.Env, cmd.Stdin = l.environ(), strings.NewReader(c.in)
+			out, err := cmd.CombinedOutput()
+			if err != nil || !strings.Contains(strings.Join(strings.Fields(string(out)), " "), c.want) || len(l.deletes()) != c.removed {
+				t.Errorf("%v, removed %q\n%s", err, l.deletes(), out)
+			}
+			if c.in != "" && !strings.Contains(strings.Join(strings.Fields(string(out)), " "), "packet-capture delete --location westeurope --name ghost_stray_20260101T000000") {
+				t.Errorf("the commands are not shown:\n%s", out)
+			}
+		})
 	}
 }

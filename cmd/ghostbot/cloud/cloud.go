@@ -73,7 +73,7 @@ func (a Account) Check(hidden bool) error {
 // Leftovers is the line about captures that other cases left.
 func (a Account) Leftovers() string {
 	if a.Set() {
-		return "  [..] What other cases left in the cloud is looked for by: ghostbot cleanup."
+		return "  [..] What other cases left in the cloud is looked for by: ghostbot investigate --cleanup"
 	}
 	return "  [OK] No orphaned captures: captures are not configured."
 }

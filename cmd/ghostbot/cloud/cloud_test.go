@@ -53,7 +53,7 @@ func TestHidden(t *testing.T) {
 	if err := (Account{}).Check(true); err != nil {
 		t.Errorf("a hidden topology alone: %v", err)
 	}
-	if a, b := whole().Leftovers(), (Account{}).Leftovers(); !strings.Contains(a, "ghostbot cleanup") || !strings.Contains(b, "not configured") {
+	if a, b := whole().Leftovers(), (Account{}).Leftovers(); !strings.Contains(a, "investigate --cleanup") || !strings.Contains(b, "not configured") {
 		t.Errorf("%q, %q", a, b)
 	}
 }
