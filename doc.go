@@ -22,6 +22,7 @@
 //	agent/rca   journals in, report out
 //	bot         the front desk: cases, leases, proposals, what people see
 //	bot/slack   Socket Mode, Block Kit, modals
+//	triage      host processes: judged, and ended where somebody says so
 //	cmd/ghostbot  flags and environment, and one pass that builds everything
 //	cmd/ghostlab  the local Slack workspace and the demo; never shipped
 //

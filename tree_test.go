@@ -27,6 +27,14 @@ var arrows = map[string][]string{
 	"ghostbot/internal/fault":   {},
 	"ghostbot/internal/beneath": {"ghostbot/internal/fault"},
 
+	"ghostbot/triage":              {"ghostbot/triage/..."},
+	"ghostbot/triage/scan":         {"ghostbot/triage/model", "ghostbot/triage/proc"},
+	"ghostbot/triage/policy":       {"ghostbot/triage/model", "ghostbot/triage/scan"},
+	"ghostbot/triage/plan":         {"ghostbot/triage/model", "ghostbot/triage/policy", "ghostbot/triage/proc", "ghostbot/triage/scan"},
+	"ghostbot/triage/act":          {"ghostbot/triage/model", "ghostbot/triage/pidfd", "ghostbot/triage/plan", "ghostbot/triage/policy", "ghostbot/triage/proc", "ghostbot/triage/scan", "ghostbot/triage/session"},
+	"ghostbot/triage/view":         {"ghostbot/triage/act", "ghostbot/triage/model", "ghostbot/triage/plan", "ghostbot/triage/scan", "ghostbot/triage/session"},
+	"ghostbot/cmd/ghostbot/triage": {"ghostbot/triage", "ghostbot/triage/...", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/safeexec/redact"},
+
 	"ghostbot/triage/proc":    {},
 	"ghostbot/triage/model":   {},
 	"ghostbot/triage/pidfd":   {},

@@ -98,7 +98,7 @@ func (f *Front) present(a ask) {
 		f.write(cardBox(a.card, f.width()))
 		f.o.Console.Prompt("Your choice: ", "")
 	case a.question != nil:
-		f.print("", here(a.question.Question))
+		f.print("", a.question.Question.Text)
 		for _, c := range a.question.Commands {
 			f.print("  ", c)
 		}
@@ -107,11 +107,6 @@ func (f *Front) present(a ask) {
 	default:
 		f.o.Console.Prompt(idle, "")
 	}
-}
-
-// here is a question as it is asked where there is no thread.
-func here(q agent.Question) string {
-	return strings.Replace(q.Text, "Answer in the thread", "Type a sentence", 1)
 }
 
 // idle stands where nothing is asked.
@@ -303,17 +298,13 @@ func (f *Front) decide(ctx context.Context, a ask, text string) {
 
 // openEdit offers the proposed command to edit; an optional one is kept meanwhile.
 func (f *Front) openEdit(ctx context.Context, a ask) {
-	c := f.click(a, safeexec.Modify)
-	command, r, err := f.desk.Editable(ctx, c)
+	command, r, err := f.desk.Editable(ctx, f.click(a, safeexec.Modify))
 	switch {
 	case err != nil:
 		f.print("[ERROR] ", err.Error()+". Try again.")
 	case !r.OK:
 		f.print("", unmark(r.Text))
 	default:
-		f.mu.Lock()
-		f.window = c
-		f.mu.Unlock()
 		f.print("", "Edit the command; unchanged or empty keeps the proposal.")
 		f.enter(editing, "Command: ", command)
 		return
@@ -389,7 +380,7 @@ func (f *Front) reason(ctx context.Context, a ask, text string) {
 func (f *Front) edit(ctx context.Context, a ask, text string) {
 	if text == "" || text == strings.TrimSpace(a.card.Command) {
 		f.print("", "The proposal stays as it is.")
-		f.stay(ctx)
+		f.enter(choosing, "Your choice: ", "")
 		return
 	}
 	if why := f.desk.CheckEdit(text); why != "" {
@@ -398,19 +389,8 @@ func (f *Front) edit(ctx context.Context, a ask, text string) {
 		return
 	}
 	if !f.resolve(ctx, a, safeexec.Modify, text) {
-		f.stay(ctx)
+		f.enter(choosing, "Your choice: ", "")
 	}
-}
-
-// stay goes back to the choice: an optional command is not kept for an edit any more.
-func (f *Front) stay(ctx context.Context) {
-	f.mu.Lock()
-	c := f.window
-	f.mu.Unlock()
-	if err := f.desk.Release(ctx, c); err != nil {
-		f.print("[ERROR] ", "An optional command is kept for some minutes more: "+err.Error())
-	}
-	f.enter(choosing, "Your choice: ", "")
 }
 
 // answer takes the answer to a question.

@@ -174,10 +174,6 @@ func (v *view) note(e agent.Entry) {
 		v.f.print("[Note] ", "The case is resumed.")
 	case "repair":
 		v.f.print("[Note] ", "A torn last line of the journal was moved aside (entry "+e.ID+").")
-	case show.KindOfHold:
-		if h, ok := into[show.Hold](e); ok {
-			v.f.print("[Note] ", "Optional: it is withdrawn at "+h.Until.UTC().Format("15:04:05 UTC")+" if nobody reacts.")
-		}
 	case show.KindOfNotice:
 		if n, ok := into[show.Notice](e); ok {
 			v.f.print("[Note] ", strings.TrimSpace(n.By+" "+n.Text))

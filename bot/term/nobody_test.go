@@ -255,36 +255,6 @@ func TestAnEditThatIsOver(t *testing.T) {
 	}
 }
 
-// An edit that was given up keeps an optional command no longer, and the screen says
-// until when it waits.
-func TestAnEditThatIsGivenUp(t *testing.T) {
-	s := sit(t, func(ctx context.Context, p bot.Parts) error {
-		return proposing(ctx, p, func(pr *safeexec.Proposal) { pr.Patience = 2 * time.Second })
-	})
-	s.sees("OPTIONAL:", "Your choice: ")
-	s.keys.typed <- "m"
-	s.sees("[Note] Optional: it is withdrawn at ", "Command: ")
-	time.Sleep(2500 * time.Millisecond) // the patience is over, the edit is not
-	if got := decisions(s); len(got) != 0 {
-		t.Fatalf("decided: %q", got)
-	}
-	s.keys.typed <- ""
-	s.sees("The proposal stays as it is.", "Your choice: ")
-	s.ends()
-	if got := decisions(s); len(got) != 1 || !strings.HasSuffix(got[0], " by : withdrawn") {
-		t.Errorf("decided: %q", got)
-	}
-}
-
-func TestAQuestionNamesNoThread(t *testing.T) {
-	q := rest
-	q.Text = "The investigation is at rest. Answer in the thread to give it a direction, or choose."
-	s := sit(t, asks(q))
-	s.sees("at rest. Type a sentence to give it a direction, or choose.", "Your choice: ")
-	s.keys.typed <- "w"
-	s.ends()
-}
-
 func TestALongTextIsCutAloud(t *testing.T) {
 	s := sit(t, proposes)
 	s.sees("ALERT", "Your choice: ")

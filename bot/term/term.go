@@ -102,7 +102,6 @@ type Front struct {
 	since   time.Time        // when that was on the screen
 	stale   time.Time        // lines begun before belong to an edit that is over
 	done    string           // id of the ask that was answered last
-	window  bot.Click        // that opened the edit
 	mode    mode             // what the next line is
 	gone    bool             // the input ended
 	left    bool             // the case is left

@@ -40,9 +40,6 @@ type asked struct {
 	cleanup         bool // the case removes what others left
 }
 
-// keptSymptom is what the desk keeps of a symptom, in bytes.
-const keptSymptom = 4000
-
 // Limits of --max-turns and GHOST_MAX_TURNS.
 const minTurns, maxTurns = 1, 1000
 
@@ -253,9 +250,6 @@ func (t *terminal) begin(ctx context.Context, who string) (sid string, err error
 		return "", fail(exitUnavailable, "%w", err)
 	}
 	t.front.Banner(versionOf().Version, sid)
-	if len(t.asked.symptom) > keptSymptom {
-		t.front.Say(fmt.Sprintf("The symptom is long: its first %d bytes are kept.", keptSymptom))
-	}
 	return sid, t.unfinished(ctx, sid)
 }
 

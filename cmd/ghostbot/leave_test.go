@@ -95,7 +95,7 @@ func TestLeavingDecidesNothing(t *testing.T) {
 		{"at rest", func(t *testing.T) (string, *console) {
 			state := t.TempDir()
 			c := openConsole(t, state, "it is slow")
-			c.expect("The investigation is at rest. Type a sentence")
+			c.expect("The investigation is at rest.")
 			c.expect("Your choice: ")
 			return state, c
 		}, "The investigation is at rest."},

@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"ghostbot/cmd/ghostbot/triage"
 	"ghostbot/safeexec"
 )
 
@@ -68,6 +69,7 @@ func verbs() []verb {
 		{"cases", "[--json] [--like SID|TEXT]", "list cases with state, age and pending approvals", false, cases},
 		{"audit", "verify|show|export|rca|sign SID [--json] [--head HEX] [--rca FILE] [--key-file FILE] [-o FILE]", "check, print, bundle, report or sign journals", false, auditVerb},
 		{"pcap", "FILE... [--json] [--frames] [--no-hash] [--fail-on SEVERITY] [--filter EXPR] [--semantic-dir DIR] [--report-dir DIR] [--plots DIR] [--compare FILE --mode endpoints|baseline]", "what is wrong in a capture, where, and how sure that is", true, pcapVerb},
+		{"agent", triage.Usage, "judge and end host processes: snapshot, plan, explain, apply, verify (docs/triage.md)", false, agentVerb},
 		{"doctor", "[--json]", "check configuration, tokens, model, state directory and tools", false, doctor},
 		{"version", "[--json]", "version, commit, Go version", false, version},
 	}

@@ -15,7 +15,7 @@ type vt struct {
 	row, col int
 }
 
-var control = regexp.MustCompile(`^\x1b\[[?]?([0-9]*)([A-Za-z])`)
+var control = regexp.MustCompile(`^\x1b\[([0-9]*)([A-Za-z])`)
 
 func (v *vt) write(s string) {
 	for s != "" {

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
+	"syscall"
 	"testing"
 	"time"
 
@@ -97,5 +100,45 @@ func TestWaitEndsWithItsContext(t *testing.T) {
 	defer stop()
 	if ended, err := h.Wait(ctx, time.Hour); ended || !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("%v, %v", ended, err)
+	}
+}
+
+// TestPermissionDenied signals a process of root as somebody else.
+func TestPermissionDenied(t *testing.T) {
+	const victim = "PIDFD_VICTIM"
+	if s := os.Getenv(victim); s != "" {
+		pid, err := strconv.Atoi(s)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h, err := pidfd.Open(pid)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, sig := range []pidfd.Signal{pidfd.TERM, pidfd.STOP} {
+			if err := h.Signal(sig); !errors.Is(err, pidfd.ErrPermission) {
+				t.Errorf("%v: %v", sig, err)
+			}
+		}
+		return
+	}
+	if os.Geteuid() != 0 {
+		t.Skip("needs root")
+	}
+	self, err := os.ReadFile("/proc/self/exe")
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(os.TempDir(), "pidfd-test-"+strconv.Itoa(os.Getpid()))
+	if err := os.WriteFile(copied, self, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	defer os.Remove(copied)
+	cmd := exec.Command(copied, "-test.run=^TestPermissionDenied$")
+	cmd.Dir = "/"
+	cmd.Env = append(os.Environ(), victim+"="+strconv.Itoa(sleeper(t).Process.Pid))
+	cmd.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 65534, Gid: 65534}}
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
 	}
 }

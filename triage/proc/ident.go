@@ -23,6 +23,7 @@ type Identity struct {
 	ExeIno  uint64 `json:"exe_ino,omitempty"`
 	CmdHash string `json:"cmd_hash"` // SHA-256 of the raw command line
 	PIDNS   string `json:"pid_ns"`
+	Unique  uint64 `json:"pidfd_ino,omitempty"` // inode of its descriptor, never given twice; 0: an older kernel
 }
 
 // Host is what identifies the machine and namespace that identities belong to.
@@ -62,6 +63,7 @@ func (f FS) Identity(h Host, pid int) (Identity, Stat, error) {
 	if err != nil {
 		return Identity{}, Stat{}, err
 	}
+	unique := f.unique(pid)
 	st, err := f.Status(pid)
 	if err != nil {
 		return Identity{}, Stat{}, err
@@ -81,7 +83,31 @@ func (f FS) Identity(h Host, pid int) (Identity, Stat, error) {
 	if before.Start != after.Start {
 		return Identity{}, Stat{}, fmt.Errorf("process %d changed while it was read: %w", pid, fs.ErrNotExist)
 	}
-	return Identity{PID: pid, StartID: h.StartID(after.Start, pid), UID: st.UID, ExeDev: dev, ExeIno: ino, CmdHash: Hash(cmd), PIDNS: h.PIDNS}, after, nil
+	return Identity{PID: pid, StartID: h.StartID(after.Start, pid), UID: st.UID, ExeDev: dev, ExeIno: ino, CmdHash: Hash(cmd), PIDNS: h.PIDNS, Unique: unique}, after, nil
+}
+
+// pidfs is the file system that descriptors of processes are on since Linux 6.9.
+// Its inode numbers are given once, where process numbers and even start times
+// can be equal for two processes that follow each other within a clock tick.
+const pidfs = 0x50494446
+
+// unique is the inode of the process's descriptor; 0 when it says nothing. It is
+// asked for between the two readings of the start time.
+func (f FS) unique(pid int) uint64 {
+	if f.Root != "/proc" {
+		return 0
+	}
+	fd, err := unix.PidfdOpen(pid, 0)
+	if err != nil {
+		return 0
+	}
+	defer unix.Close(fd)
+	var fs unix.Statfs_t
+	var st unix.Stat_t
+	if unix.Fstatfs(fd, &fs) != nil || fs.Type != pidfs || unix.Fstat(fd, &st) != nil {
+		return 0
+	}
+	return st.Ino
 }
 
 // unreadable are the errors of an exe link that another user's process, a
@@ -115,6 +141,8 @@ func (was Identity) Differs(now Identity) string {
 		return "exe"
 	case was.CmdHash == "" || was.CmdHash != now.CmdHash:
 		return "cmdline"
+	case was.Unique != 0 && was.Unique != now.Unique:
+		return "pidfd inode"
 	}
 	return ""
 }

@@ -73,10 +73,14 @@ func parseAddr(s string) (netip.AddrPort, error) {
 	return netip.AddrPortFrom(a.Unmap(), uint16(p)), nil
 }
 
-// Sockets reads the tables of the network namespace of a process.
-func (f FS) Sockets(pid int) ([]Socket, error) {
+// Sockets reads tables of the network namespace of a process: all of them, when
+// none is named.
+func (f FS) Sockets(pid int, protos ...string) ([]Socket, error) {
 	var out []Socket
-	for _, proto := range []string{"tcp", "tcp6", "udp", "udp6"} {
+	if protos == nil {
+		protos = []string{"tcp", "tcp6", "udp", "udp6"}
+	}
+	for _, proto := range protos {
 		b, err := f.Read(pid, "net/"+proto, 64<<20)
 		if errors.Is(err, unix.ENOENT) && strings.HasSuffix(proto, "6") {
 			continue // a kernel without IPv6
@@ -123,6 +127,17 @@ type Diag struct {
 	RQ, WQ   uint32 // of a listener: waiting, and how many may wait
 	Received uint64 // bytes of the connection
 	Acked    uint64
+	Local    netip.AddrPort
+	Remote   netip.AddrPort
+}
+
+// Socket is the socket as a table would show it.
+func (d Diag) Socket(inode uint64) Socket {
+	proto := "tcp"
+	if d.Local.Addr().Is6() {
+		proto = "tcp6"
+	}
+	return Socket{Proto: proto, Local: d.Local, Remote: d.Remote, State: d.State, TX: uint64(d.WQ), RX: uint64(d.RQ), Inode: inode}
 }
 
 // TCP asks the kernel for the TCP sockets of the network namespace that ns
@@ -244,11 +259,20 @@ func ParseDiag(b []byte, out map[uint64]Diag) (done bool, err error) {
 	return false, nil
 }
 
+func diagAddr(family byte, addr, port []byte) netip.AddrPort {
+	if family == unix.AF_INET {
+		addr = addr[:4]
+	}
+	a, _ := netip.AddrFromSlice(addr)
+	return netip.AddrPortFrom(a.Unmap(), binary.BigEndian.Uint16(port))
+}
+
 func addDiag(b []byte, out map[uint64]Diag) {
 	if len(b) < messageSize {
 		return
 	}
 	d := Diag{State: int(b[1]), RQ: binary.NativeEndian.Uint32(b[56:]), WQ: binary.NativeEndian.Uint32(b[60:])}
+	d.Local, d.Remote = diagAddr(b[0], b[8:24], b[4:6]), diagAddr(b[0], b[24:40], b[6:8])
 	inode := uint64(binary.NativeEndian.Uint32(b[68:]))
 	for attrs := b[messageSize:]; len(attrs) >= 4; {
 		size := int(binary.NativeEndian.Uint16(attrs))

@@ -443,3 +443,10 @@ func Inode(link, kind string) (uint64, bool) {
 
 // Tasks lists the threads of a process.
 func (f FS) Tasks(pid int) ([]string, error) { return list(f.Path(pid, "task")) }
+
+// Writes says whether a descriptor of a process is open for writing: the mode of
+// its link tells.
+func (f FS) Writes(pid, fd int) bool {
+	var st unix.Stat_t
+	return unix.Lstat(f.Path(pid, "fd/"+strconv.Itoa(fd)), &st) == nil && st.Mode&0o200 != 0
+}

@@ -204,7 +204,8 @@ func message(kind uint16, body []byte) []byte {
 
 func TestParseDiag(t *testing.T) {
 	body := make([]byte, 72)
-	body[1] = proc.Listen
+	body[0], body[1] = unix.AF_INET, proc.Listen
+	copy(body[4:], []byte{0x1f, 0x90, 0, 0, 127, 0, 0, 1})
 	binary.NativeEndian.PutUint32(body[56:], 3)
 	binary.NativeEndian.PutUint32(body[60:], 2)
 	binary.NativeEndian.PutUint32(body[68:], 41234)
@@ -218,7 +219,7 @@ func TestParseDiag(t *testing.T) {
 	if !done || err != nil {
 		t.Fatalf("%v, %v", done, err)
 	}
-	if diff := cmp.Diff(map[uint64]proc.Diag{41234: {State: proc.Listen, RQ: 3, WQ: 2, Acked: 7, Received: 9}}, out); diff != "" {
+	if diff := cmp.Diff(map[uint64]proc.Diag{41234: {State: proc.Listen, RQ: 3, WQ: 2, Acked: 7, Received: 9, Local: netip.MustParseAddrPort("127.0.0.1:8080"), Remote: netip.MustParseAddrPort("0.0.0.0:0")}}, out, cmpopts.EquateComparable(netip.AddrPort{})); diff != "" {
 		t.Error(diff)
 	}
 	eperm := make([]byte, 4)
@@ -336,7 +337,7 @@ func TestStatement10UnreadableUidIsNoIdentity(t *testing.T) {
 }
 
 func TestDiffers(t *testing.T) {
-	was := proc.Identity{PID: 4711, StartID: "b:1:4711", UID: 1000, ExeDev: 1, ExeIno: 2, CmdHash: "h", PIDNS: "n"}
+	was := proc.Identity{PID: 4711, StartID: "b:1:4711", UID: 1000, ExeDev: 1, ExeIno: 2, CmdHash: "h", PIDNS: "n", Unique: 7}
 	tests := []struct {
 		want   string
 		change func(*proc.Identity)
@@ -349,6 +350,8 @@ func TestDiffers(t *testing.T) {
 		{"exe", func(i *proc.Identity) { i.ExeIno, i.ExeDev = 0, 0 }},
 		{"cmdline", func(i *proc.Identity) { i.CmdHash = "" }},
 		{"pid namespace", func(i *proc.Identity) { i.PIDNS = "m" }},
+		{"pidfd inode", func(i *proc.Identity) { i.Unique = 8 }},
+		{"pidfd inode", func(i *proc.Identity) { i.Unique = 0 }},
 	}
 	for _, tt := range tests {
 		now := was

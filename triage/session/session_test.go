@@ -362,3 +362,31 @@ func FuzzAudit(f *testing.F) {
 		}
 	})
 }
+
+// What is read of a session is bounded, whatever size a file claims.
+func TestStatement20SizesAreBoundedOnRead(t *testing.T) {
+	s, dir, _ := store(t)
+	x := create(t, s)
+	for _, name := range []string{"snapshot.json", "outcomes.json", "audit.jsonl"} {
+		path := filepath.Join(dir, "sessions", x.Manifest.SessionID, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.Truncate(path, 1<<40); err != nil {
+			t.Skip(err)
+		}
+		var v any
+		_, err := x.Outcomes(&v)
+		if name == "snapshot.json" {
+			_, err = x.Raw(name)
+		} else if name == "audit.jsonl" {
+			_, _, _, err = x.Audit()
+		}
+		if err == nil {
+			t.Errorf("a terabyte of %s is read", name)
+		}
+		if err := os.Truncate(path, 0); err != nil {
+			t.Fatal(err)
+		}
+	}
+}

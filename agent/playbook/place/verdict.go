@@ -279,7 +279,7 @@ func (p *Place) Unseen(verdict string) []string {
 		out = append(out, "Whether UDP "+p.Title()+" processes what it receives was not tested.")
 	}
 	if p.dnsOnly() && p.Has("server-alive") {
-		out = append(out, "No name was given, so only whether "+p.Title()+" answers at all was tested. Name one in a new case.")
+		out = append(out, "No name was given, so only whether "+p.Title()+" answers at all was tested. Name one in the thread or in a new case.")
 	}
 	if p.Has("host-only") {
 		out = append(out, "No port of "+p.Title()+" was named, so no service on it was tested.")

@@ -1,0 +1,571 @@
+// Package act does what a plan recommends or a person named, one process after
+// the other, and looks afterwards what became of it.
+//
+// # Order of one action
+//
+//  1. hold the process by a descriptor; none, then it is gone
+//  2. read who it is and compare everything with the plan; nothing may differ
+//  3. the gates, in their order, the first that fails ends it
+//  4. the audit line, durable
+//  5. the checkpoint that the action is under way
+//  6. the effect, through the descriptor of step 1
+//  7. the checkpoint with the outcome
+//
+// A crash between 5 and 7 leaves "under way": a resumed run holds and compares
+// again, never repeats TERM, and goes on with a whole grace.
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"time"
+
+	"ghostbot/triage/model"
+	"ghostbot/triage/pidfd"
+	"ghostbot/triage/plan"
+	"ghostbot/triage/policy"
+	"ghostbot/triage/proc"
+	"ghostbot/triage/scan"
+	"ghostbot/triage/session"
+)
+
+// Codes of errors, as the contract names them.
+const (
+	IdentityMismatch = "IDENTITY_MISMATCH"
+	PermissionDenied = "PERMISSION_DENIED"
+	ProtectedProcess = "PROTECTED_PROCESS"
+	BudgetExhausted  = "BUDGET_EXHAUSTED"
+	GateFailed       = "GATE_FAILED"
+	InternalError    = "INTERNAL_ERROR"
+)
+
+// Problem is the error of one action or of a whole run.
+type Problem struct {
+	Code        string         `json:"code"`
+	Message     string         `json:"message"`
+	Details     map[string]any `json:"details,omitempty"`
+	Recoverable bool           `json:"recoverable"`
+	Recovery    string         `json:"recovery_action,omitempty"`
+	RetryAfter  int            `json:"retry_after_seconds,omitempty"`
+}
+
+// Gate is one gate that was evaluated.
+type Gate struct {
+	Gate     string `json:"gate"`
+	Passed   bool   `json:"passed"`
+	Severity string `json:"severity,omitempty"`
+	Note     string `json:"note,omitempty"`
+}
+
+// Result is what came of one target.
+type Result struct {
+	Target     plan.Target  `json:"target"`
+	Action     model.Action `json:"action"`
+	Outcome    string       `json:"outcome"` // success, skipped, failed, blocked
+	Reason     string       `json:"reason,omitempty"`
+	DurationMS int64        `json:"duration_ms"`
+	AuditID    string       `json:"audit_id,omitempty"`
+	Gates      []Gate       `json:"gates"`
+	Error      *Problem     `json:"error,omitempty"`
+	RetryAfter int          `json:"retry_after_seconds,omitempty"`
+}
+
+// Step is one action in outcomes.json.
+type Step struct {
+	Target   plan.Target   `json:"target"`
+	Identity proc.Identity `json:"identity"`
+	Action   model.Action  `json:"action"`
+	Named    bool          `json:"named"`  // the caller named it, it was not preselected
+	Status   string        `json:"status"` // pending, under_way, done
+	Signals  []string      `json:"signals,omitempty"`
+	Result   *Result       `json:"result,omitempty"`
+	MemoryMB float64       `json:"memory_mb"`
+	EndedAt  *time.Time    `json:"ended_at,omitempty"`
+	TookMS   int64         `json:"time_to_death_ms,omitempty"`
+	Ticks    uint64        `json:"ticks_at_effect,omitempty"` // since boot: what started later is newer
+	Limit    string        `json:"previous_limit,omitempty"`
+	Counted  bool          `json:"counted,omitempty"` // the rate limits and the budget know of it
+}
+
+// Outcomes is outcomes.json.
+type Outcomes struct {
+	SchemaVersion string        `json:"schema_version"`
+	SessionID     string        `json:"session_id"`
+	Approval      string        `json:"approval,omitempty"`
+	Options       Options       `json:"options"`
+	Steps         []Step        `json:"steps"`
+	Verification  *Verification `json:"verification,omitempty"`
+}
+
+// Options are what a run was told; a resumed one is told the same.
+type Options struct {
+	Recommended    bool          `json:"recommended,omitempty"`
+	PIDs           []int         `json:"pids,omitempty"`
+	Targets        []plan.Target `json:"targets,omitempty"`
+	Action         model.Action  `json:"action,omitempty"`
+	Approval       string        `json:"approval,omitempty"`
+	MinPosterior   float64       `json:"min_posterior,omitempty"`
+	MaxBlastMB     float64       `json:"max_blast_radius_mb,omitempty"` // 0: the policy's
+	MaxKills       int           `json:"max_kills"`                     // below 0: the policy's
+	KnownSignature bool          `json:"require_known_signature,omitempty"`
+	Grace          time.Duration `json:"grace_ns"`
+	DryRun         bool          `json:"-"`
+	Resume         bool          `json:"-"`
+	StopAfter      int           `json:"-"` // 0: never; for tests
+}
+
+// Runner applies plans on this machine.
+type Runner struct {
+	FS       proc.FS
+	Host     proc.Host
+	UID      int
+	Policy   *policy.Policy
+	Priors   *model.Priors
+	Rules    model.Wealth
+	Store    *session.Store
+	Session  *session.Session
+	Plan     *plan.Plan
+	Can      scan.Abilities
+	Redact   func(string) string
+	Look     func(ctx context.Context) (map[int]*scan.Record, error)                                    // all processes as they are now, by pid
+	Command  func(ctx context.Context, argv []string, by, why string) (out string, exit int, err error) // supervisor commands, through the gate
+	Hold     func(pid int) (*pidfd.Handle, error)
+	Uptime   func() (float64, error)
+	Approved *Approval
+	out      Outcomes
+	spentMB  float64
+	kills    int
+	now      map[int]*scan.Record
+	stops    int
+}
+
+// ErrInterrupted is a run that stopped before its end and can be resumed.
+var ErrInterrupted = errors.New("interrupted; it can be resumed")
+
+// Approval is the body of an audit line of kind "approval": a person's answer
+// about one process and one action.
+type Approval struct {
+	Approvers  []string     `json:"approvers"`
+	PlanHash   string       `json:"plan_hash"`
+	Target     plan.Target  `json:"target"`
+	Action     model.Action `json:"action"`
+	Expires    time.Time    `json:"expires"`
+	AcceptLoss bool         `json:"accept_data_loss,omitempty"`
+	Unlikely   bool         `json:"accept_low_posterior,omitempty"` // they were shown that it is more likely wanted than not
+}
+
+// Approve records an approval in the session and returns its audit id.
+func Approve(x *session.Session, a Approval) (string, error) {
+	a.PlanHash = x.Manifest.Checksums["plan.json"]
+	if len(a.Approvers) == 0 || a.Expires.IsZero() || a.Target.StartID == "" || a.PlanHash == "" {
+		return "", errors.New("record approval: it needs an approver, a plan, a target and an end")
+	}
+	return x.Append("approval", a)
+}
+
+// ErrApproval is an approval that does not count.
+var ErrApproval = errors.New("the approval does not count")
+
+// steps lists what is to be done.
+func (r *Runner) steps(o Options) ([]Step, error) {
+	var list []*plan.Evaluated
+	var out []Step
+	if o.Recommended {
+		for _, a := range r.Plan.Recommended.Actions {
+			if e := r.Plan.Find(a.Target.PID); e != nil {
+				out = append(out, step(e, a.Action, false))
+			}
+		}
+	}
+	named := map[int]string{}
+	for _, t := range o.Targets {
+		named[t.PID] = t.StartID
+	}
+	for _, pid := range o.PIDs {
+		named[pid] = ""
+	}
+	for _, pid := range unique(o) {
+		e := r.Plan.Find(pid)
+		if e == nil || named[pid] != "" && named[pid] != e.StartID {
+			out = append(out, Step{Target: plan.Target{PID: pid, StartID: named[pid]}, Action: o.action(), Named: true, Status: "pending"})
+			continue
+		}
+		list = append(list, e)
+	}
+	plan.Order(list)
+	for _, e := range list {
+		out = append(out, step(e, o.action(), true))
+	}
+	return out, nil
+}
+
+func (o Options) action() model.Action {
+	if o.Action == "" {
+		return model.Kill
+	}
+	return o.Action
+}
+
+func unique(o Options) (out []int) {
+	seen := map[int]bool{}
+	for _, t := range o.Targets {
+		if !seen[t.PID] {
+			seen[t.PID], out = true, append(out, t.PID)
+		}
+	}
+	for _, p := range o.PIDs {
+		if !seen[p] {
+			seen[p], out = true, append(out, p)
+		}
+	}
+	return out
+}
+
+func step(e *plan.Evaluated, a model.Action, named bool) Step {
+	return Step{Target: plan.Target{PID: e.PID, StartID: e.StartID}, Identity: e.Identity, Action: a, Named: named, Status: "pending", MemoryMB: e.Blast.MemoryMB}
+}
+
+// Run does the plan, or the rest of it.
+func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
+	found, err := r.Session.Outcomes(&r.out)
+	if err != nil {
+		return nil, err
+	}
+	state := r.Session.Manifest.State
+	switch {
+	case o.Resume && !found:
+		return []Result{}, nil
+	case o.Resume:
+		dry, stop := o.DryRun, o.StopAfter
+		o = r.out.Options
+		o.Resume, o.DryRun, o.StopAfter = true, dry, stop
+		if err := r.recover(); err != nil {
+			return nil, err
+		}
+	case found && (state == session.Completed || state == session.Verified):
+		return r.again(o)
+	case found && (state == session.Executing || state == session.Interrupted):
+		return nil, fmt.Errorf("apply: session is %s, it wants --resume: %w", state, session.ErrTransition)
+	}
+	if !found {
+		r.out = Outcomes{SchemaVersion: session.SchemaVersion, SessionID: r.Session.Manifest.SessionID, Approval: o.Approval, Options: o}
+		if r.out.Steps, err = r.steps(o); err != nil {
+			return nil, err
+		}
+	}
+	if r.Approved, err = r.approval(o); err != nil {
+		return nil, err
+	}
+	if r.now, err = r.Look(ctx); err != nil {
+		return nil, fmt.Errorf("apply: look at processes: %w", err)
+	}
+	return r.all(ctx, o)
+}
+
+// recover takes from the audit log what was announced after the last checkpoint:
+// it may have happened, and is not done again.
+func (r *Runner) recover() error {
+	entries, bad, _, err := r.Session.Audit()
+	if err != nil {
+		return err
+	}
+	if bad != 0 {
+		return fmt.Errorf("resume: line %d: %w", bad, session.ErrBroken)
+	}
+	for _, e := range entries {
+		var in intent
+		if e.Kind != "intent" || unmarshal(e.Body, &in) != nil {
+			continue
+		}
+		for i := range r.out.Steps {
+			if s := &r.out.Steps[i]; s.Target == in.Target && s.Action == in.Action && s.Status != "done" && !s.sent(in.Effect) {
+				s.Signals, s.Status, s.Counted = append(s.Signals, in.Effect), "under_way", true
+			}
+		}
+	}
+	return nil
+}
+
+// again answers a repeat: what is done stays done.
+func (r *Runner) again(o Options) ([]Result, error) {
+	want, err := r.steps(o)
+	if err != nil {
+		return nil, err
+	}
+	done := map[plan.Target]*Step{}
+	for i := range r.out.Steps {
+		done[r.out.Steps[i].Target] = &r.out.Steps[i]
+	}
+	out := []Result{}
+	for _, s := range want {
+		if done[s.Target] == nil {
+			return nil, fmt.Errorf("apply: session is %s and %d was not part of it, make a fresh plan: %w", r.Session.Manifest.State, s.Target.PID, session.ErrTransition)
+		}
+		out = append(out, already(s))
+	}
+	return out, nil
+}
+
+func already(s Step) Result {
+	return Result{Target: s.Target, Action: s.Action, Outcome: "skipped", Reason: "already_completed", Gates: []Gate{}}
+}
+
+// approval reads the approval that was named and checks that it is about this
+// plan and still holds.
+func (r *Runner) approval(o Options) (*Approval, error) {
+	if o.Approval == "" {
+		return nil, nil
+	}
+	e, err := r.Session.Find(o.Approval)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrApproval, err)
+	}
+	var a Approval
+	if e.Kind != "approval" || unmarshal(e.Body, &a) != nil {
+		return nil, fmt.Errorf("%w: %s is no approval", ErrApproval, o.Approval)
+	}
+	switch {
+	case a.PlanHash != r.Session.Manifest.Checksums["plan.json"]:
+		return nil, fmt.Errorf("%w: it is about another plan", ErrApproval)
+	case !r.Store.Now().Before(a.Expires):
+		return nil, fmt.Errorf("%w: it expired", ErrApproval)
+	case len(a.Approvers) == 0:
+		return nil, fmt.Errorf("%w: nobody gave it", ErrApproval)
+	}
+	return &a, nil
+}
+
+// attended says whether a person approved exactly this.
+func (r *Runner) attended(s *Step) bool {
+	return r.Approved != nil && r.Approved.Target == s.Target && r.Approved.Action == s.Action
+}
+
+func (r *Runner) all(ctx context.Context, o Options) ([]Result, error) {
+	results := []Result{}
+	for i := range r.out.Steps {
+		s := &r.out.Steps[i]
+		if s.Status == "done" {
+			results = append(results, already(*s))
+			if s.Result != nil && s.Result.Outcome == "success" {
+				r.count(s)
+			}
+			continue
+		}
+		if ctx.Err() != nil {
+			return results, r.interrupt()
+		}
+		res, err := r.one(ctx, s, o)
+		if err != nil {
+			return results, err
+		}
+		results = append(results, *res)
+		if o.StopAfter > 0 && r.stops >= o.StopAfter {
+			return results, r.interrupt()
+		}
+	}
+	return results, r.finish(o, results)
+}
+
+func (r *Runner) count(s *Step) {
+	r.spentMB += s.MemoryMB
+	if s.Action == model.Kill {
+		r.kills++
+	}
+}
+
+// finish ends the run. When nothing had an effect the plan stays a plan.
+func (r *Runner) finish(o Options, results []Result) error {
+	if o.DryRun || r.Session.Manifest.State == session.Planned {
+		return nil
+	}
+	return r.Session.Move(session.Completed)
+}
+
+// interrupt leaves the session so that it can be resumed.
+func (r *Runner) interrupt() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	if err := r.Session.Checkpoint(&r.out); err != nil {
+		return err
+	}
+	if err := r.Session.Move(session.Interrupted); err != nil {
+		return err
+	}
+	return ErrInterrupted
+}
+
+// begin moves the session to executing, from wherever a run may begin.
+func (r *Runner) begin() error {
+	m := &r.Session.Manifest
+	if m.State == session.Planned {
+		if err := r.Session.Move(session.Approved); err != nil {
+			return err
+		}
+	}
+	if m.State == session.Approved || m.State == session.Interrupted {
+		return r.Session.Move(session.Executing)
+	}
+	return nil
+}
+
+// checkpoint writes the outcomes; the first one also says that the session
+// executes.
+func (r *Runner) checkpoint() error {
+	if err := r.begin(); err != nil {
+		return err
+	}
+	return r.Session.Checkpoint(&r.out)
+}
+
+// one does one action. Its result is in the step, checkpointed, when the action
+// had an effect or ended; a gate that refused leaves no trace in the state but
+// in the audit log.
+func (r *Runner) one(ctx context.Context, s *Step, o Options) (*Result, error) {
+	began := time.Now()
+	res := &Result{Target: s.Target, Action: s.Action, Gates: []Gate{}}
+	h, err := r.attempt(ctx, s, o, res)
+	if h != nil {
+		h.Close()
+	}
+	res.DurationMS = time.Since(began).Milliseconds()
+	if err != nil {
+		return nil, err
+	}
+	s.Result = res
+	if o.DryRun {
+		return res, nil
+	}
+	if res.AuditID == "" && res.Outcome != "success" {
+		if res.AuditID, err = r.Session.Append("refused", res); err != nil {
+			return nil, err
+		}
+	}
+	s.Status = "done"
+	if r.Session.Manifest.State == session.Planned {
+		return res, nil // nothing had an effect so far
+	}
+	if err := r.checkpoint(); err != nil {
+		return nil, err
+	}
+	r.stops++
+	return res, nil
+}
+
+// attempt passes the gates and acts. An error ends the run; everything else is
+// in res.
+func (r *Runner) attempt(ctx context.Context, s *Step, o Options, res *Result) (*pidfd.Handle, error) {
+	e := r.Plan.Find(s.Target.PID)
+	if e == nil || s.Identity.StartID == "" {
+		r.unplanned(s, e, res)
+		return nil, nil
+	}
+	h, err := r.Hold(s.Target.PID)
+	if err != nil {
+		return nil, r.unheld(err, s, res)
+	}
+	if st, ok := r.identify(s, res); !ok {
+		return h, nil
+	} else if !r.gates(s, e, o, st, res) {
+		return h, nil
+	}
+	if o.DryRun {
+		res.Outcome, res.Reason = "skipped", "dry_run"
+		return h, nil
+	}
+	if !r.spend(s, e, res) {
+		return h, nil
+	}
+	return h, r.perform(ctx, h, s, e, o, res)
+}
+
+func (r *Runner) unplanned(s *Step, e *plan.Evaluated, res *Result) {
+	res.Outcome = "blocked"
+	if why := r.Plan.Guarded(s.Target.PID); why != "" {
+		res.Reason = "not_protected: " + why
+		res.Gates = append(res.Gates, Gate{Gate: "identity_valid", Passed: true}, Gate{"not_protected", false, "block", why})
+		res.Error = &Problem{Code: ProtectedProcess, Message: fmt.Sprintf("process %d is protected: %s", s.Target.PID, why)}
+		return
+	}
+	res.Gates = append(res.Gates, Gate{"identity_valid", false, "block", "not in the plan"})
+	if e != nil {
+		res.Reason = "identity_valid: the plan knows another process of this number"
+		res.Error = mismatch(s.Target.PID, "start_id", s.Target.StartID, e.StartID)
+		return
+	}
+	res.Reason = "identity_valid: not in the plan"
+	res.Error = &Problem{Code: GateFailed, Message: fmt.Sprintf("process %d is not in the plan", s.Target.PID), Recoverable: true, Recovery: "Generate fresh plan with: ghostbot agent plan"}
+}
+
+func mismatch(pid int, what, expected, actual string) *Problem {
+	return &Problem{
+		Code: IdentityMismatch, Message: fmt.Sprintf("process %d is not the one of the plan: %s differs", pid, what),
+		Details: map[string]any{"expected_start_id": expected, "actual_start_id": actual, "differs": what}, Recoverable: true, Recovery: "Generate fresh plan with: ghostbot agent plan",
+	}
+}
+
+// unheld is a process that could not be held. Without descriptors there is no
+// safe signal, and nothing is sent.
+func (r *Runner) unheld(err error, s *Step, res *Result) error {
+	switch {
+	case errors.Is(err, pidfd.ErrGone):
+		res.Outcome, res.Reason = "skipped", "process_gone"
+		return nil
+	case errors.Is(err, pidfd.ErrRefused):
+		res.Outcome, res.Reason = "blocked", "not_protected: this process is never signalled"
+		res.Error = &Problem{Code: ProtectedProcess, Message: err.Error()}
+		return nil
+	}
+	res.Outcome, res.Reason = "blocked", "identity_valid: "+err.Error()
+	res.Gates = append(res.Gates, Gate{"identity_valid", false, "block", err.Error()})
+	res.Error = &Problem{Code: GateFailed, Message: err.Error()}
+	return nil
+}
+
+// identify compares who the held process is with the plan.
+func (r *Runner) identify(s *Step, res *Result) (proc.Stat, bool) {
+	now, st, err := r.FS.Identity(r.Host, s.Target.PID)
+	switch {
+	case errors.Is(err, fs.ErrNotExist) || gone(err):
+		res.Outcome, res.Reason = "skipped", "process_gone"
+		return st, false
+	case err != nil:
+		res.Outcome, res.Reason = "blocked", "identity_valid: "+err.Error()
+		res.Gates = append(res.Gates, Gate{"identity_valid", false, "block", "unreadable"})
+		res.Error = mismatch(s.Target.PID, "what can be read", s.Identity.StartID, "")
+		return st, false
+	}
+	if st.State == 'Z' || st.State == 'X' {
+		if now.StartID == s.Identity.StartID && now.Unique == s.Identity.Unique {
+			res.Outcome, res.Reason = "skipped", "process_gone"
+			if e := r.Plan.Find(s.Target.PID); e != nil && e.Evidence.State == "Z" {
+				res.Outcome, res.Reason = "blocked", fmt.Sprintf("zombie: it cannot be signalled, its parent %d has to reap it", st.PPID)
+				res.Error = &Problem{Code: GateFailed, Message: res.Reason}
+			}
+			return st, false
+		}
+	}
+	if what := s.Identity.Differs(now); what != "" {
+		res.Outcome = "blocked"
+		word := what
+		if what == "exe" || what == "cmdline" {
+			word = what + " (exe or cmdline)"
+		}
+		res.Reason = "identity_valid: " + word + " differs from the plan"
+		res.Gates = append(res.Gates, Gate{"identity_valid", false, "block", what + " differs"})
+		res.Error = mismatch(s.Target.PID, what, s.Identity.StartID, now.StartID)
+		return st, false
+	}
+	res.Gates = append(res.Gates, Gate{Gate: "identity_valid", Passed: true})
+	return st, true
+}
+
+// Text is what a step came to, for people: outcome, reason, audit id.
+func (s Step) Text() (outcome, reason, auditID string) {
+	if s.Result == nil {
+		return s.Status, "", ""
+	}
+	return s.Result.Outcome, s.Result.Reason, s.Result.AuditID
+}

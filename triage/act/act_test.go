@@ -1,0 +1,380 @@
+package act
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"ghostbot/triage/model"
+	"ghostbot/triage/pidfd"
+	"ghostbot/triage/plan"
+	"ghostbot/triage/policy"
+	"ghostbot/triage/proc"
+	"ghostbot/triage/scan"
+	"ghostbot/triage/session"
+)
+
+// stand is a session with a plan about one real process, which the test started.
+type stand struct {
+	*testing.T
+	r   *Runner
+	cmd *exec.Cmd
+	e   *plan.Evaluated
+	now map[int]*scan.Record
+}
+
+func newStand(t *testing.T, argv ...string) *stand {
+	t.Helper()
+	if len(argv) == 0 {
+		argv = []string{"sleep", "60"}
+	}
+	cmd := exec.Command(argv[0], argv[1:]...)
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	reaped := make(chan struct{})
+	go func() { cmd.Wait(); close(reaped) }()
+	t.Cleanup(func() { cmd.Process.Kill(); <-reaped })
+	time.Sleep(30 * time.Millisecond) // until it is what it executes
+	f := proc.Default()
+	h, err := f.Machine()
+	if err != nil {
+		t.Skip(err)
+	}
+	id, _, err := f.Identity(h, cmd.Process.Pid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := session.OpenStore(filepath.Join(t.TempDir(), "triage"), time.Now)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { store.Close() })
+	x, err := store.Create(session.Manifest{HostID: h.Name, Mode: "local"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { x.Close() })
+	p := &plan.Plan{Evaluated: []plan.Evaluated{{Identity: id, Names: []string{"sleep"}, AgeS: 3600, LogE: 12, Member: true, Evidence: model.Evidence{State: "S"}, Cgroup: []string{"/x"}}}}
+	e := &p.Evaluated[0]
+	e.Candidate = plan.Candidate{PID: id.PID, StartID: id.StartID, UID: id.UID, PPID: os.Getpid(), CmdShort: "sleep 60", Action: model.Kill, Posterior: plan.Posterior{Abandoned: 0.999, Useful: 0.001}, Blast: plan.Blast{MemoryMB: 10, Risk: "none"}}
+	p.Recommended.Actions = []plan.Action{{Target: plan.Target{PID: id.PID, StartID: id.StartID}, Action: model.Kill, Stage: 3}}
+	pol := policy.Default()
+	pol.Robot.Enabled, pol.Robot.MinPosterior = true, 0.9
+	s := &stand{T: t, cmd: cmd, e: e, now: map[int]*scan.Record{id.PID: {Identity: id, Names: []string{"sleep"}, AgeS: 3600}}}
+	s.r = &Runner{
+		FS: f, Host: h, UID: os.Geteuid(), Policy: pol, Priors: model.DefaultPriors(), Rules: model.DefaultWealth(), Store: store, Session: x, Plan: p,
+		Redact: func(s string) string { return s }, Look: func(context.Context) (map[int]*scan.Record, error) { return s.now, nil }, Hold: pidfd.Open, Uptime: scan.Uptime(f),
+	}
+	if err := x.Put("plan.json", p); err != nil {
+		t.Fatal(err)
+	}
+	if err := x.Move(session.Planned); err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func (s *stand) run(o Options) *Result {
+	s.Helper()
+	if o.Grace == 0 {
+		o.Grace = time.Second
+	}
+	if !o.Recommended && o.Targets == nil && !o.Resume {
+		o.PIDs = []int{s.e.PID}
+	}
+	o.MaxKills = -1
+	results, err := s.r.Run(s.Context(), o)
+	if err != nil {
+		s.Fatal(err)
+	}
+	if len(results) != 1 {
+		s.Fatalf("%+v", results)
+	}
+	return &results[0]
+}
+
+func (s *stand) alive(want bool) {
+	s.Helper()
+	st, err := s.r.FS.Stat(s.e.PID)
+	if got := err == nil && st.State != 'Z'; got != want {
+		s.Errorf("alive: %v, want %v", got, want)
+	}
+}
+
+func (s *stand) approve(a Approval) Options {
+	s.Helper()
+	a.Target = plan.Target{PID: s.e.PID, StartID: s.e.StartID}
+	if a.Action == "" {
+		a.Action = model.Kill
+	}
+	if a.Expires.IsZero() {
+		a.Expires = time.Now().Add(time.Hour)
+	}
+	id, err := Approve(s.r.Session, a)
+	if err != nil {
+		s.Fatal(err)
+	}
+	return Options{Approval: id}
+}
+
+var one, two = []string{"U1"}, []string{"U1", "U2"}
+
+// Every gate stops what it is for, the gates are evaluated in their order, and
+// what was stopped is alive.
+func TestGates(t *testing.T) {
+	tests := []struct {
+		name    string
+		change  func(*stand)
+		options func(*stand) Options
+		outcome string
+		reason  string
+		code    string
+		last    string // the last gate
+	}{
+		{"nothing stops it", nil, nil, "success", "", "", "fdr_budget"},
+		{"start time", func(s *stand) { s.e.Identity.StartID += "0" }, nil, "blocked", "identity_valid", IdentityMismatch, "identity_valid"},
+		{"user", func(s *stand) { s.e.Identity.UID++ }, nil, "blocked", "uid", IdentityMismatch, "identity_valid"},
+		{"executable", func(s *stand) { s.e.Identity.ExeIno++ }, nil, "blocked", "exe or cmdline", IdentityMismatch, "identity_valid"},
+		{"command line", func(s *stand) { s.e.Identity.CmdHash = "x" }, nil, "blocked", "exe or cmdline", IdentityMismatch, "identity_valid"},
+		{"namespace", func(s *stand) { s.e.Identity.PIDNS = "x" }, nil, "blocked", "pid namespace", IdentityMismatch, "identity_valid"},
+		{"protected by now", func(s *stand) { s.now[s.e.PID].Own = "this program" }, nil, "blocked", "not_protected", ProtectedProcess, "not_protected"},
+		{"login by now", func(s *stand) { s.now[s.e.PID].LoginChain = true }, nil, "blocked", "not_protected", ProtectedProcess, "not_protected"},
+		{"not seen any more", func(s *stand) { delete(s.now, s.e.PID) }, nil, "blocked", "not_protected", ProtectedProcess, "not_protected"},
+		{"name is protected", func(s *stand) { s.e.Names = []string{"nginx"} }, nil, "blocked", "not_protected", ProtectedProcess, "not_protected"},
+		{"recommended but protected", func(s *stand) { s.e.Names = []string{"nginx"} }, func(*stand) Options { return Options{Recommended: true} }, "skipped", "not_protected", ProtectedProcess, "not_protected"},
+		{"young", func(s *stand) { s.e.AgeS = 10 }, nil, "blocked", "minimum age", GateFailed, "not_protected"},
+		{"another user's", func(s *stand) { s.r.UID, s.e.Identity.UID = 4242, s.e.UID }, nil, "blocked", "privilege_blocked", GateFailed, "not_protected"},
+		{"supervised", func(s *stand) { s.e.Supervisor.Detected = true }, nil, "blocked", "supervisor_check", GateFailed, "supervisor_check"},
+		{"not likely enough", func(s *stand) { s.e.Posterior = plan.Posterior{Useful: 0.2, Abandoned: 0.8} }, nil, "skipped", "posterior_threshold 0.9", GateFailed, "posterior_threshold"},
+		{"useful for certain", func(s *stand) { s.e.Posterior = plan.Posterior{Useful: 0.999, Abandoned: 0.001} }, nil, "skipped", "posterior_threshold", GateFailed, "posterior_threshold"},
+		{"the flag is stricter", nil, func(*stand) Options { return Options{MinPosterior: 0.9999} }, "skipped", "posterior_threshold 0.9999", GateFailed, "posterior_threshold"},
+		{"the flag cannot be laxer", func(s *stand) { s.e.Posterior = plan.Posterior{Useful: 0.2, Abandoned: 0.8} }, func(*stand) Options { return Options{MinPosterior: 0.1} }, "skipped", "posterior_threshold 0.9", GateFailed, "posterior_threshold"},
+		{"signature wanted", nil, func(*stand) Options { return Options{KnownSignature: true} }, "skipped", "require_known_signature", GateFailed, "posterior_threshold"},
+		{"risk was high", func(s *stand) { s.e.Blast.Risk = "high" }, nil, "blocked", "risk is high", GateFailed, "blast_radius_limit"},
+		{"risk is high by now", func(s *stand) { s.now[s.e.PID].Net.Inbound = 1 }, nil, "blocked", "risk is high", GateFailed, "blast_radius_limit"},
+		{"writes by now", func(s *stand) { s.now[s.e.PID].Files.Writes = []scan.WriteFile{{FD: 3}} }, nil, "blocked", "files open for writing", GateFailed, "blast_radius_limit"},
+		{"holds a lock by now", func(s *stand) { s.now[s.e.PID].Files.Locks = 1 }, nil, "blocked", "lock", GateFailed, "blast_radius_limit"},
+		{"too large", nil, func(*stand) Options { return Options{MaxBlastMB: 9} }, "skipped", "max_blast_radius", GateFailed, "blast_radius_limit"},
+		{"no kill allowed", func(s *stand) { s.r.Policy.Guardrails.KillsPerRun = 0 }, nil, "skipped", "max_kills 0", GateFailed, "blast_radius_limit"},
+		{"no kill allowed in an hour", func(s *stand) { s.r.Policy.Guardrails.KillsPerHour = 0 }, nil, "skipped", "max_kills_per_hour", GateFailed, "blast_radius_limit"},
+		{"no discovery", func(s *stand) { s.e.Member = false }, nil, "skipped", "fdr_budget", GateFailed, "fdr_budget"},
+		{"the budget is too small for it", func(s *stand) { s.e.LogE = math.Log(10) }, nil, "skipped", "fdr_budget", BudgetExhausted, "fdr_budget"},
+		{"zombie", func(s *stand) { s.e.Evidence.State = "D" }, nil, "blocked", "uninterruptible", GateFailed, "not_protected"},
+		{"throttle without a cgroup", nil, func(*stand) Options { return Options{Action: model.Throttle} }, "failed", "cgroup", GateFailed, "not_protected"},
+		{"restart without a supervisor", nil, func(*stand) Options { return Options{Action: model.Restart} }, "failed", "supervisor", GateFailed, "not_protected"},
+		{"restart without a person", func(s *stand) { s.e.Restart = []string{"systemctl", "restart", "x"} }, func(*stand) Options { return Options{Action: model.Restart} }, "blocked", "approval", GateFailed, "supervisor_check"},
+
+		{"approved: supervised", func(s *stand) { s.e.Supervisor.Detected = true }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "success", "", "", "fdr_budget"},
+		{"approved: less likely", func(s *stand) { s.e.Posterior = plan.Posterior{Useful: 0.4, Abandoned: 0.6} }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "success", "", "", "fdr_budget"},
+		{"approved: rather useful", func(s *stand) { s.e.Posterior = plan.Posterior{Useful: 0.6, Abandoned: 0.4} }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "skipped", "posterior_threshold 0.5", GateFailed, "posterior_threshold"},
+		{"approved: rather useful, and they saw it", func(s *stand) { s.e.Posterior = plan.Posterior{Useful: 0.6, Abandoned: 0.4} }, func(s *stand) Options { return s.approve(Approval{Approvers: one, Unlikely: true}) }, "success", "", "", "fdr_budget"},
+		{"approved by one: high risk", func(s *stand) { s.e.Blast.Risk = "critical" }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "blocked", "second approver", GateFailed, "blast_radius_limit"},
+		{"approved by two: high risk", func(s *stand) { s.e.Blast.Risk = "critical" }, func(s *stand) Options { return s.approve(Approval{Approvers: two}) }, "success", "", "", "fdr_budget"},
+		{"approved: data", func(s *stand) { s.e.Reversibility.AtRisk = true }, func(s *stand) Options { return s.approve(Approval{Approvers: two}) }, "blocked", "data at risk", GateFailed, "blast_radius_limit"},
+		{"approved with the loss: data", func(s *stand) { s.e.Reversibility.AtRisk = true }, func(s *stand) Options { return s.approve(Approval{Approvers: two, AcceptLoss: true}) }, "success", "", "", "fdr_budget"},
+		{"approved: no discovery", func(s *stand) { s.e.Member = false }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "success", "", "", "fdr_budget"},
+		{"approved: protected all the same", func(s *stand) { s.e.Names = []string{"sshd"} }, func(s *stand) Options { return s.approve(Approval{Approvers: two}) }, "blocked", "not_protected", ProtectedProcess, "not_protected"},
+		{"approved: another process all the same", func(s *stand) { s.e.Identity.CmdHash = "x" }, func(s *stand) Options { return s.approve(Approval{Approvers: two}) }, "blocked", "cmdline", IdentityMismatch, "identity_valid"},
+		{"approved: another action", func(s *stand) { s.e.Supervisor.Detected = true }, func(s *stand) Options { return s.approve(Approval{Approvers: two, Action: model.Pause}) }, "blocked", "supervisor_check", GateFailed, "supervisor_check"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStand(t)
+			if tt.change != nil {
+				tt.change(s)
+			}
+			var o Options
+			if tt.options != nil {
+				o = tt.options(s)
+			}
+			res := s.run(o)
+			if res.Outcome != tt.outcome || !strings.Contains(res.Reason, tt.reason) {
+				t.Errorf("%s, %q; want %s, %q", res.Outcome, res.Reason, tt.outcome, tt.reason)
+			}
+			if tt.code != "" && (res.Error == nil || res.Error.Code != tt.code) {
+				t.Errorf("error %+v, want %s", res.Error, tt.code)
+			}
+			for i, g := range res.Gates {
+				if g.Gate != plan.Gates[i] {
+					t.Errorf("gate %d is %s, want %s", i, g.Gate, plan.Gates[i])
+				}
+			}
+			if n := len(res.Gates); n == 0 || res.Gates[n-1].Gate != tt.last {
+				t.Errorf("gates %+v, want %s last", res.Gates, tt.last)
+			}
+			if res.AuditID == "" {
+				t.Error("no audit id")
+			}
+			s.alive(tt.outcome != "success")
+			if state := s.r.Session.Manifest.State; tt.outcome != "success" && state != session.Planned {
+				t.Errorf("nothing happened, and the session is %s", state)
+			}
+		})
+	}
+}
+
+// Without process descriptors nothing is signalled.
+func TestNoDescriptorsNoSignals(t *testing.T) {
+	for _, err := range []error{pidfd.ErrUnsupported, pidfd.ErrRefused, errors.New("too many open files")} {
+		s := newStand(t)
+		s.r.Hold = func(int) (*pidfd.Handle, error) { return nil, err }
+		if res := s.run(Options{}); res.Outcome != "blocked" || res.Error == nil {
+			t.Errorf("%v: %+v", err, res)
+		}
+		s.alive(true)
+	}
+	s := newStand(t)
+	s.r.Hold = func(int) (*pidfd.Handle, error) { return nil, fmt.Errorf("x: %w", pidfd.ErrGone) }
+	if res := s.run(Options{}); res.Outcome != "skipped" || res.Reason != "process_gone" {
+		t.Errorf("%+v", res)
+	}
+	s.alive(true)
+}
+
+// Nothing is signalled that was not announced: a session that takes no line has
+// no effect.
+func TestNoAuditLineNoEffect(t *testing.T) {
+	s := newStand(t)
+	if err := os.WriteFile(filepath.Join(s.r.Session.Path(), "audit.jsonl"), []byte("x\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.r.Run(t.Context(), Options{PIDs: []int{s.e.PID}, MaxKills: -1}); !errors.Is(err, session.ErrBroken) {
+		t.Errorf("%v", err)
+	}
+	s.alive(true)
+}
+
+func TestDryRunHasNoTrace(t *testing.T) {
+	s := newStand(t)
+	if res := s.run(Options{DryRun: true}); res.Outcome != "skipped" || res.Reason != "dry_run" || len(res.Gates) != 6 {
+		t.Errorf("%+v", res)
+	}
+	s.alive(true)
+	if entries, _, _, err := s.r.Session.Audit(); err != nil || len(entries) != 0 || s.r.Session.Manifest.State != session.Planned {
+		t.Errorf("%v %v %s", entries, err, s.r.Session.Manifest.State)
+	}
+}
+
+func TestApprovalsAreChecked(t *testing.T) {
+	s := newStand(t)
+	for name, a := range map[string]Approval{"nobody": {Expires: time.Now().Add(time.Hour), Target: plan.Target{StartID: "x"}}, "for ever": {Approvers: one, Target: plan.Target{StartID: "x"}}, "about nothing": {Approvers: one, Expires: time.Now()}} {
+		if _, err := Approve(s.r.Session, a); err == nil {
+			t.Errorf("%s is recorded", name)
+		}
+	}
+	old := s.approve(Approval{Approvers: two, Expires: time.Now().Add(-time.Second)})
+	line, err := s.r.Session.Append("intent", map[string]any{"approvers": two})
+	if err != nil {
+		t.Fatal(err)
+	}
+	good := s.approve(Approval{Approvers: two})
+	s.r.Plan.PolicyHash = "another"
+	if err := s.r.Session.Put("plan.json", s.r.Plan); err != nil {
+		t.Fatal(err)
+	}
+	for name, id := range map[string]string{"expired": old.Approval, "no approval": line, "unknown": "ghost_x", "about another plan": good.Approval} {
+		if _, err := s.r.Run(t.Context(), Options{PIDs: []int{s.e.PID}, Approval: id, MaxKills: -1}); !errors.Is(err, ErrApproval) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s.alive(true)
+}
+
+// A command of a supervisor runs once, with the words of the approval.
+func TestRestartGoesThroughTheGate(t *testing.T) {
+	s := newStand(t)
+	s.e.Restart = []string{"systemctl", "restart", "my-app.service"}
+	var ran [][]string
+	s.r.Command = func(_ context.Context, argv []string, by, why string) (string, int, error) {
+		ran = append(ran, append(argv, by))
+		return "done", 0, nil
+	}
+	o := s.approve(Approval{Approvers: two, Action: model.Restart})
+	o.Action = model.Restart
+	s.e.Posterior.UsefulBad = 0.9
+	if res := s.run(o); res.Outcome != "success" {
+		t.Errorf("%+v", res)
+	}
+	if diff := cmp.Diff([][]string{{"systemctl", "restart", "my-app.service", "U1, U2"}}, ran); diff != "" {
+		t.Error(diff)
+	}
+	s.alive(true)
+	for name, f := range map[string]func(context.Context, []string, string, string) (string, int, error){
+		"exit 5": func(context.Context, []string, string, string) (string, int, error) { return "no such unit", 5, nil },
+		"gate: denied": func(context.Context, []string, string, string) (string, int, error) {
+			return "", 0, errors.New("gate: denied")
+		},
+	} {
+		s := newStand(t)
+		s.e.Restart, s.r.Command = []string{"systemctl", "restart", "x"}, f
+		o := s.approve(Approval{Approvers: two, Action: model.Restart})
+		o.Action = model.Restart
+		if res := s.run(o); res.Outcome != "failed" || !strings.Contains(res.Reason, name) {
+			t.Errorf("%s: %+v", name, res)
+		}
+	}
+}
+
+// A deadline within the grace is an interruption; what is resumed does not send
+// TERM again.
+func TestInterruptionAndResume(t *testing.T) {
+	s := newStand(t, "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+	ctx, stop := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer stop()
+	if _, err := s.r.Run(ctx, Options{PIDs: []int{s.e.PID}, Grace: 300 * time.Millisecond, MaxKills: -1}); !errors.Is(err, ErrInterrupted) {
+		t.Fatal(err)
+	}
+	if s.r.Session.Manifest.State != session.Interrupted {
+		t.Fatal(s.r.Session.Manifest.State)
+	}
+	s.alive(true)
+	again := *s.r
+	again.out, again.kills, again.spentMB = Outcomes{}, 0, 0
+	results, err := again.Run(t.Context(), Options{Resume: true})
+	if err != nil || len(results) != 1 || results[0].Outcome != "success" {
+		t.Fatalf("%+v, %v", results, err)
+	}
+	entries, _, _, _ := s.r.Session.Audit()
+	var effects []string
+	for _, e := range entries {
+		var in intent
+		if e.Kind == "intent" && unmarshal(e.Body, &in) == nil {
+			effects = append(effects, in.Effect)
+		}
+	}
+	if diff := cmp.Diff([]string{"TERM", "KILL"}, effects); diff != "" {
+		t.Error(diff)
+	}
+	s.alive(false)
+}
+
+func TestOverall(t *testing.T) {
+	o := func(a model.Action, s string) Outcome { return Outcome{Action: a, Outcome: s} }
+	tests := []struct {
+		list []Outcome
+		want string
+	}{
+		{[]Outcome{o(model.Kill, "confirmed_dead")}, "success"},
+		{[]Outcome{o(model.Kill, "confirmed_dead"), o(model.Kill, "still_running")}, "partial_success"},
+		{[]Outcome{o(model.Kill, "respawned")}, "failure"},
+		{[]Outcome{o(model.Pause, "confirmed_stopped"), o(model.Resume, "still_running")}, "success"},
+		{[]Outcome{o(model.Pause, "still_running")}, "failure"},
+		{[]Outcome{o(model.Kill, "timeout")}, "failure"},
+		{[]Outcome{o(model.Kill, "confirmed_dead"), {Outcome: "cascaded", cascading: true}}, "success"},
+	}
+	for _, tt := range tests {
+		if got := overall(tt.list); got != tt.want {
+			t.Errorf("%+v: %s, want %s", tt.list, got, tt.want)
+		}
+	}
+}
