@@ -9,8 +9,8 @@ import (
 )
 
 const (
-	sumAll    = 50_000 // segments and datagrams whose checksum is computed, whatever they are
-	sumEvery  = 32     // of those that follow, one in so many
+	sumAll    = 20_000 // segments and datagrams whose checksum is computed, whatever they are
+	sumEvery  = 64     // of those that follow, one in so many
 	sumHosts  = 4096
 	sumFrames = 5
 	maxWhole  = 1500

@@ -191,7 +191,7 @@ func (c *inquiry) wait(x *conn) {
 			Summary: fmt.Sprintf("%v needs up to %s to answer; the network takes %s of it.", x.addr(x.server()), ms(u.Server.Max), ms(rtt)),
 			Detail:  fmt.Sprintf("%d requests, median wait %s. The request is acknowledged at once, so the time goes by inside the server.", u.Server.N, ms(u.Server.Median())),
 			Confirm: "The server's own request log: the same times there mean the application, or what it waits for."})
-	case u.Mid.N >= 10 && u.Mid.Median() > 4*rtt && u.Mid.Median() > 50e6 || u.Mid.N >= 5 && u.Mid.Quantile(0.75) > 150e6 && u.Mid.Quantile(0.75) > 4*rtt:
+	case u.Mid.N >= 10 && u.Mid.Median() > 2*rtt && u.Mid.Median() > 50e6 || u.Mid.N >= 5 && u.Mid.Quantile(0.75) > 150e6 && u.Mid.Quantile(0.75) > 2*rtt:
 		x.explained = "slow-sender"
 		c.add(Finding{Severity: Low, Protocol: "tcp", Code: "slow-sender", Confidence: 0.85, Frames: []uint32{u.MidFrame}, Flow: x.flow(),
 			Summary: fmt.Sprintf("%v sends its answer in pieces, with pauses of up to %s.", x.addr(x.server()), ms(u.Mid.Max)),
