@@ -285,7 +285,7 @@ func (c *inquiry) unreachable() {
 			}
 			f.Summary = fmt.Sprintf("%v is down: the last router gets no answer from it.", e.About)
 			f.Detail = fmt.Sprintf("%v answered %d times that the host is unreachable.", e.Src, e.Count)
-			f.Confirm = fmt.Sprintf("On %v: ip neigh show %v", e.Src, e.About)
+			f.Confirm = fmt.Sprintf("On %v: ip neigh show %v; ip route get %v, as a route that says unreachable looks the same.", e.Src, e.About, e.About)
 			c.icmpAbout[e.About] = true
 		case "no-route":
 			f.Summary = fmt.Sprintf("%v has no route to %v.", e.Src, e.About)
