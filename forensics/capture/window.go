@@ -199,13 +199,7 @@ func (w *window) fill(n int) bool {
 		}
 		w.cur, w.big = b, nil
 	} else {
-		if w.big == nil {
-			w.big = append(make([]byte, 0, min(n, maxRecord)+blockSize), w.data...)
-		} else {
-			w.big = append(w.big[:0], w.data...) // data is a tail of big
-		}
-		w.big = append(w.big, b.data...)
-		w.data = w.big
+		w.gather(n, b.data)
 		if w.cur != nil {
 			w.cur.release()
 			w.cur = nil
@@ -213,6 +207,16 @@ func (w *window) fill(n int) bool {
 		b.release()
 	}
 	return true
+}
+
+// gather appends to what is unread when it is more than headroom has place for. What
+// is unread is the tail of big, which mostly has room for the rest of the record.
+func (w *window) gather(n int, more []byte) {
+	if w.big == nil || len(w.data)+len(more) > cap(w.data) {
+		w.big = append(make([]byte, 0, max(min(n, maxRecord), len(w.data))+blockSize), w.data...)
+		w.data = w.big
+	}
+	w.data = append(w.data, more...)
 }
 
 // lend shares the memory of what was returned since the last call that read further
