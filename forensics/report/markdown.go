@@ -172,8 +172,9 @@ func (d *Document) clean() []string {
 	if d.ICMP != nil && d.ICMP.Matched+d.ICMP.Unmatched > 0 {
 		out = append(out, fmt.Sprintf("%s answered, %d not.", count(d.ICMP.Matched, "echo request"), d.ICMP.Unmatched))
 	}
-	if len(d.Findings) > 0 {
-		out = append(out, fmt.Sprintf("Of low severity, and listed below for completeness: %s.", count(int64(len(d.Findings)), "finding")))
+	minor := slices.DeleteFunc(slices.Clone(d.Findings), func(f Finding) bool { return f.Code == "healthy" })
+	if len(minor) > 0 {
+		out = append(out, fmt.Sprintf("Of low severity, and listed below for completeness: %s.", count(int64(len(minor)), "finding")))
 	}
 	return out
 }

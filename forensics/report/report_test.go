@@ -138,6 +138,16 @@ func TestNothingJudged(t *testing.T) {
 	}
 }
 
+// TestHealthyAlone: the finding that all is well is no finding of low severity.
+func TestHealthyAlone(t *testing.T) {
+	for findings, want := range map[string]string{`{"severity":"INFO","code":"healthy"}`: "", `{"severity":"INFO","code":"healthy"},{"severity":"LOW","code":"port-reuse"}`: "1 finding."} {
+		md := parse(t, strings.Replace(well, `"findings":[]`, `"findings":[`+findings+`]`, 1)).Executive()
+		if got := strings.Contains(md, "for completeness: "); got != (want != "") || !strings.Contains(md, want) {
+			t.Errorf("%s: %s", findings, md)
+		}
+	}
+}
+
 func TestExecutive(t *testing.T) {
 	for _, s := range []string{sick, well} {
 		md := parse(t, s).Executive()
