@@ -43,6 +43,15 @@ func newBoard() *board {
 	}}
 }
 
+// kept is a message as it was shown: what the projection goes on changing is copied.
+func kept(m show.Message) show.Message {
+	if m.Card != nil {
+		c := *m.Card
+		m.Card = &c
+	}
+	return m
+}
+
 func (b *board) Post(_ context.Context, _ Place, m show.Message) (string, error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -57,7 +66,7 @@ func (b *board) Post(_ context.Context, _ Place, m show.Message) (string, error)
 	b.n++
 	b.posts++
 	addr := fmt.Sprintf("%d.1", b.n)
-	b.shown[addr] = m
+	b.shown[addr] = kept(m)
 	b.order = append(b.order, addr)
 	return addr, nil
 }
@@ -69,7 +78,7 @@ func (b *board) Update(_ context.Context, _ Place, addr string, m show.Message) 
 		return b.down
 	}
 	b.edits++
-	b.shown[addr] = m
+	b.shown[addr] = kept(m)
 	return nil
 }
 
