@@ -283,6 +283,14 @@ func (l *Log) name(b []byte) uint32 {
 	return i
 }
 
+// nameOf is the number of the message's name, which mostly is that of its query.
+func (l *Log) nameOf(q *Query) uint32 {
+	if q != nil && int(q.Name) < len(l.Names) && l.Names[q.Name].Text == string(l.message.name) {
+		return q.Name
+	}
+	return l.name(l.message.name)
+}
+
 // Text is the name with this number.
 func (l *Log) Text(i uint32) string {
 	if int(i) < len(l.Names) {
@@ -414,7 +422,8 @@ func (l *Log) response(k *flow.Key, d uint8, frame uint32, now int64) {
 		s.Empty++
 		s.Note("empty", frame)
 	}
-	n := l.name(m.name)
+	q := l.find(k, m.id)
+	n := l.nameOf(q)
 	if rcode != 0 {
 		s.Note(RcodeName(rcode), frame)
 	}
@@ -427,7 +436,6 @@ func (l *Log) response(k *flow.Key, d uint8, frame uint32, now int64) {
 			l.Names[n].Fail++
 		}
 	}
-	q := l.find(k, m.id)
 	if q == nil {
 		l.Unsolicited++
 		return
