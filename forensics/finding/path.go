@@ -187,7 +187,7 @@ func (c *inquiry) queued(x *conn, i int) bool {
 	if s := steady(x, i); s != 0 && s < 0.5 || r.N*8 < int64(x.half(i).Packets) {
 		return false // the wait is for what was lost
 	}
-	return r.N >= 40 && x.near(i) && r.Median() > 2*r.Min && r.Median()-r.Min > 15e6 && r.Quantile(0.95) < 2*r.Median()
+	return r.N >= 40 && x.near(i) && r.Median() > 2*r.Min && r.Median()-r.Min > 15e6 && float64(r.Quantile(0.95)) < 2.5*float64(r.Median())
 }
 
 // steady is how constant the rate of a transfer is: one minus the coefficient of
@@ -223,7 +223,7 @@ func (l *lossy) limited(share float64) bool {
 	row := float64(l.behind+l.ahead) / float64(max(l.rows, 1))
 	switch {
 	case share < 8:
-		return l.capped > 0.9
+		return l.capped > 0.9 || l.capped > 0.6 && row > 1.6 && share > 2
 	case share < 30:
 		return l.capped > 0.84 || l.capped > 0.6 && row > 1.6
 	}
@@ -330,6 +330,10 @@ func (c *inquiry) order() {
 			dsacks += s.DSACKs
 			if dup := x.d.Count[i^1][tcp.DupACK]; s.Late == 0 && dup > 20+s.DSACKs && s.Resent+s.Filled <= 2*s.DSACKs+dup/50 && x.half(i).Bytes > 100_000 {
 				late += dup / 2
+				example = x.flow()
+				at = append(at, x.d.Evidence[tcp.DupACK][:]...)
+			} else if s.Late == 0 && s.DSACKs >= 5 && s.DSACKs*10 >= (s.Resent+s.Filled)*7 && c.doubled(s) == 0 { // what was sent again had only been overtaken
+				late += s.DSACKs
 				example = x.flow()
 				at = append(at, x.d.Evidence[tcp.DupACK][:]...)
 			}
