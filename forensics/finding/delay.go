@@ -63,7 +63,7 @@ func (c *inquiry) vary() {
 		}
 		for i := range 2 {
 			r, s := &x.d.RTT[i], x.side(i)
-			if r.N < 12 || !x.near(i) || c.lossOf(x, i) > 0.01 || s.Nagle >= 5 || x.side(i^1).Nagle >= 5 || delayed(r) {
+			if r.N < 12 || s.Leaps < 8 || !x.near(i) || c.lossOf(x, i) > 0.01 || s.Nagle >= 5 || x.side(i^1).Nagle >= 5 || delayed(r) {
 				continue
 			}
 			swing := float64(s.Swing) / float64(max(s.Jumps, 1))

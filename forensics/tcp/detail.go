@@ -61,6 +61,7 @@ type Side struct {
 	zeroSince int64
 	ring      [recent]packet
 
+	Leaps     uint32 // differences of successive RTTs above 8 ms
 	Needless  uint32 // data sent again though its ACK was seen
 	Late      uint32 // older than what came before it: reordered on the way
 	Doubled   uint32 // of Late, what was seen before: a copy that came some packets later, or the first of two
@@ -597,10 +598,16 @@ func (a *Side) window(e *Event) {
 	}
 }
 
+// leap is a difference of successive RTTs that people notice.
+const leap = 8e6
+
 // swing sums up how much successive RTTs differ.
 func (a *Side) swing(rtt int64) {
 	if a.lastRTT > 0 {
-		a.Swing += max(rtt-a.lastRTT, a.lastRTT-rtt)
+		d := max(rtt-a.lastRTT, a.lastRTT-rtt)
+		if a.Swing += d; d > leap {
+			a.Leaps++
+		}
 		a.Jumps++
 	}
 	a.lastRTT = rtt

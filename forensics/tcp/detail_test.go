@@ -215,3 +215,14 @@ func TestAlien(t *testing.T) {
 		}
 	}
 }
+
+// TestSwing: how much successive round trips differ, and how often people would notice.
+func TestSwing(t *testing.T) {
+	var a Side
+	for _, ms := range []int64{20, 21, 40, 39, 12, 12, 21} {
+		a.swing(ms * 1e6)
+	}
+	if a.Jumps != 6 || a.Swing != (1+19+1+27+0+9)*1e6 || a.Leaps != 3 {
+		t.Errorf("%d jumps, %d ns in all, %d leaps", a.Jumps, a.Swing, a.Leaps)
+	}
+}
