@@ -144,6 +144,9 @@ type Runner struct {
 // ErrInterrupted is a run that stopped before its end and can be resumed.
 var ErrInterrupted = errors.New("interrupted; it can be resumed")
 
+// ErrRobot is an unattended run under a policy that allows none.
+var ErrRobot = errors.New("robot mode is off in the policy: name an approval with --approval")
+
 // Approval is the body of an audit line of kind "approval": a person's answer
 // about one process and one action.
 type Approval struct {
@@ -236,7 +239,9 @@ func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
 	state := r.Session.Manifest.State
 	switch {
 	case o.Resume && !found:
-		return []Result{}, nil
+		return nil, fmt.Errorf("resume: nothing was begun in this session: %w", session.ErrTransition)
+	case o.Resume && (state == session.Completed || state == session.Verified):
+		return r.again(r.out.Options)
 	case o.Resume:
 		dry, stop := o.DryRun, o.StopAfter
 		o = r.out.Options
@@ -257,6 +262,12 @@ func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
 	}
 	if r.Approved, err = r.approval(o); err != nil {
 		return nil, err
+	}
+	if r.Approved == nil && !r.Policy.Robot.Enabled && !o.DryRun {
+		return nil, fmt.Errorf("apply: %w", ErrRobot)
+	}
+	if _, bad, _, err := r.Session.Audit(); err != nil || bad != 0 {
+		return nil, errors.Join(fmt.Errorf("apply: audit log, line %d: %w", bad, session.ErrBroken), err)
 	}
 	if r.now, err = r.Look(ctx); err != nil {
 		return nil, fmt.Errorf("apply: look at processes: %w", err)

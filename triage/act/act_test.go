@@ -174,6 +174,8 @@ func TestGates(t *testing.T) {
 		{"restart without a supervisor", nil, func(*stand) Options { return Options{Action: model.Restart} }, "failed", "supervisor", GateFailed, "not_protected"},
 		{"restart without a person", func(s *stand) { s.e.Restart = []string{"systemctl", "restart", "x"} }, func(*stand) Options { return Options{Action: model.Restart} }, "blocked", "approval", GateFailed, "supervisor_check"},
 
+		{"approved is another action, and robot mode is off", func(s *stand) { s.r.Policy.Robot.Enabled = false }, func(s *stand) Options { return s.approve(Approval{Approvers: two, Action: model.Pause}) }, "blocked", "robot mode is off", GateFailed, "posterior_threshold"},
+		{"approved, and robot mode is off", func(s *stand) { s.r.Policy.Robot.Enabled = false }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "success", "", "", "fdr_budget"},
 		{"approved: supervised", func(s *stand) { s.e.Supervisor.Detected = true }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "success", "", "", "fdr_budget"},
 		{"approved: less likely", func(s *stand) { s.e.Posterior = plan.Posterior{Useful: 0.4, Abandoned: 0.6} }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "success", "", "", "fdr_budget"},
 		{"approved: rather useful", func(s *stand) { s.e.Posterior = plan.Posterior{Useful: 0.6, Abandoned: 0.4} }, func(s *stand) Options { return s.approve(Approval{Approvers: one}) }, "skipped", "posterior_threshold 0.5", GateFailed, "posterior_threshold"},
@@ -250,6 +252,24 @@ func TestNoAuditLineNoEffect(t *testing.T) {
 	}
 	if _, err := s.r.Run(t.Context(), Options{PIDs: []int{s.e.PID}, MaxKills: -1}); !errors.Is(err, session.ErrBroken) {
 		t.Errorf("%v", err)
+	}
+	s.alive(true)
+}
+
+// A resumed run is held to the policy of now.
+func TestRobotModeOffStopsResumedRuns(t *testing.T) {
+	s := newStand(t)
+	s.r.Policy.Robot.Enabled = false
+	for range 2 {
+		if _, err := s.r.Run(t.Context(), Options{PIDs: []int{s.e.PID}, MaxKills: -1}); !errors.Is(err, ErrRobot) {
+			t.Errorf("%v", err)
+		}
+		if err := s.r.Session.Checkpoint(Outcomes{Steps: []Step{step(s.e, model.Kill, true)}}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := s.r.Run(t.Context(), Options{Resume: true}); !errors.Is(err, ErrRobot) {
+			t.Errorf("resumed: %v", err)
+		}
 	}
 	s.alive(true)
 }
@@ -356,6 +376,43 @@ func TestInterruptionAndResume(t *testing.T) {
 		t.Error(diff)
 	}
 	s.alive(false)
+}
+
+// Resuming what is complete does nothing, and so does resuming what was not
+// begun.
+func TestResumeOfNothing(t *testing.T) {
+	s := newStand(t)
+	if _, err := s.r.Run(t.Context(), Options{Resume: true}); !errors.Is(err, session.ErrTransition) {
+		t.Errorf("not begun: %v", err)
+	}
+	s.alive(true)
+	if res := s.run(Options{}); res.Outcome != "success" {
+		t.Fatalf("%+v", res)
+	}
+	again := *s.r
+	again.out = Outcomes{}
+	results, err := again.Run(t.Context(), Options{Resume: true})
+	if err != nil || len(results) != 1 || results[0].Reason != "already_completed" {
+		t.Errorf("%+v, %v", results, err)
+	}
+}
+
+// Whenever the tool ends, what it had begun can be resumed: the checkpoint is
+// there before the first line that announces an effect.
+func TestTheCheckpointComesBeforeTheFirstAnnouncement(t *testing.T) {
+	s := newStand(t)
+	log := filepath.Join(s.r.Session.Path(), "audit.jsonl")
+	s.r.out = Outcomes{Steps: []Step{{Target: plan.Target{PID: s.e.PID, StartID: s.e.StartID}}}}
+	if err := os.Mkdir(log, 0o700); err != nil { // so that no line can be written
+		t.Fatal(err)
+	}
+	if err := s.r.announce(&s.r.out.Steps[0], s.e, "TERM", nil, &Result{}); err == nil {
+		t.Fatal("the line was written into a directory")
+	}
+	var out Outcomes
+	if found, err := s.r.Session.Outcomes(&out); !found || err != nil || len(out.Steps) != 1 || s.r.Session.Manifest.State != session.Executing {
+		t.Errorf("found %v, %v, %+v, %s", found, err, out, s.r.Session.Manifest.State)
+	}
 }
 
 func TestOverall(t *testing.T) {

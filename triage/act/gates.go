@@ -132,6 +132,9 @@ func (r *Runner) likely(s *Step, e *plan.Evaluated, o Options, res *Result) bool
 		p = 1 // it takes back what was done
 	}
 	need := max(r.Policy.Robot.MinPosterior, o.MinPosterior)
+	if !r.attended(s) && !r.Policy.Robot.Enabled && !o.DryRun {
+		return refuse(res, gate, "block", "blocked", "robot mode is off, and the approval is about another process or action")
+	}
 	if r.attended(s) {
 		need = max(r.Policy.Attended.MinPosterior, o.MinPosterior)
 	}

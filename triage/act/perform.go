@@ -13,6 +13,7 @@ import (
 	"ghostbot/triage/pidfd"
 	"ghostbot/triage/plan"
 	"ghostbot/triage/scan"
+	"ghostbot/triage/session"
 )
 
 // recordOf is as much of a record as the policy looks at.
@@ -38,6 +39,11 @@ type intent struct {
 // announce writes the audit line and the checkpoint that must be durable before
 // an effect.
 func (r *Runner) announce(s *Step, e *plan.Evaluated, effect string, argv []string, res *Result) error {
+	if r.Session.Manifest.State != session.Executing {
+		if err := r.checkpoint(); err != nil { // what is begun can be resumed, whenever it ends
+			return err
+		}
+	}
 	in := intent{Target: s.Target, Action: s.Action, Effect: effect, Command: argv, Gates: res.Gates, Cmd: e.CmdShort}
 	if r.attended(s) {
 		in.Approvers, in.Approval = r.Approved.Approvers, r.out.Approval

@@ -56,34 +56,46 @@ func (h Host) StartID(start uint64, pid int) string {
 	return h.BootID + ":" + strconv.FormatUint(start, 10) + ":" + strconv.Itoa(pid)
 }
 
-// Identity reads who pid is now. Every part but the executable must be readable;
-// the start time is read before and after, so that all of it is of one process.
+// Identity reads who pid is now.
 func (f FS) Identity(h Host, pid int) (Identity, Stat, error) {
+	p, err := f.Examine(h, pid)
+	return p.Identity, p.Stat, err
+}
+
+// Person is who a process is, with the files that say so.
+type Person struct {
+	Identity Identity
+	Stat     Stat
+	Status   Status
+	Cmdline  []byte
+}
+
+// Examine reads who pid is now. Every part but the executable must be readable;
+// the start time is read before and after, so that all of it is of one process.
+func (f FS) Examine(h Host, pid int) (p Person, err error) {
 	before, err := f.Stat(pid)
 	if err != nil {
-		return Identity{}, Stat{}, err
+		return Person{}, err
 	}
 	unique := f.unique(pid)
-	st, err := f.Status(pid)
-	if err != nil {
-		return Identity{}, Stat{}, err
+	if p.Status, err = f.Status(pid); err != nil {
+		return Person{}, err
 	}
-	cmd, err := f.Read(pid, "cmdline", MaxCmdline)
-	if err != nil {
-		return Identity{}, Stat{}, err
+	if p.Cmdline, err = f.Read(pid, "cmdline", MaxCmdline); err != nil {
+		return Person{}, err
 	}
 	dev, ino, err := f.Node(pid, "exe")
 	if err != nil && !unreadable(err) {
-		return Identity{}, Stat{}, err
+		return Person{}, err
 	}
-	after, err := f.Stat(pid)
-	if err != nil {
-		return Identity{}, Stat{}, err
+	if p.Stat, err = f.Stat(pid); err != nil {
+		return Person{}, err
 	}
-	if before.Start != after.Start {
-		return Identity{}, Stat{}, fmt.Errorf("process %d changed while it was read: %w", pid, fs.ErrNotExist)
+	if before.Start != p.Stat.Start {
+		return Person{}, fmt.Errorf("process %d changed while it was read: %w", pid, fs.ErrNotExist)
 	}
-	return Identity{PID: pid, StartID: h.StartID(after.Start, pid), UID: st.UID, ExeDev: dev, ExeIno: ino, CmdHash: Hash(cmd), PIDNS: h.PIDNS, Unique: unique}, after, nil
+	p.Identity = Identity{PID: pid, StartID: h.StartID(p.Stat.Start, pid), UID: p.Status.UID, ExeDev: dev, ExeIno: ino, CmdHash: Hash(p.Cmdline), PIDNS: h.PIDNS, Unique: unique}
+	return p, nil
 }
 
 // pidfs is the file system that descriptors of processes are on since Linux 6.9.

@@ -9,9 +9,9 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -307,6 +307,11 @@ func (f FS) Read(pid int, name string, limit int) ([]byte, error) {
 	return read(f.Path(pid, name), limit)
 }
 
+// whole is how much of a file one read may leave open: a file that fills less than
+// half of the buffer was read to its end, because the kernel hands out as much as
+// fits.
+const whole = 8 << 10
+
 // read avoids os.File: a scan opens ten thousand files, and none of them blocks.
 func read(path string, limit int) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
@@ -314,24 +319,29 @@ func read(path string, limit int) ([]byte, error) {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
 	}
 	defer unix.Close(fd)
-	buf := make([]byte, 0, min(limit, 4096))
-	for len(buf) < limit {
-		if len(buf) == cap(buf) {
-			buf = append(buf, 0)[:len(buf)]
-		}
-		n, err := unix.Read(fd, buf[len(buf):min(cap(buf), limit)])
-		if err == unix.EINTR {
-			continue
-		}
-		if err != nil {
+	var small [whole]byte
+	n, err := fill(fd, small[:min(limit, whole)])
+	if err != nil {
+		return nil, &os.PathError{Op: "read", Path: path, Err: err}
+	}
+	buf := append(make([]byte, 0, n), small[:n]...)
+	for n > 0 && len(buf) >= whole/2 && len(buf) < limit {
+		buf = slices.Grow(buf, min(len(buf), limit-len(buf)))
+		if n, err = fill(fd, buf[len(buf):min(cap(buf), limit)]); err != nil {
 			return nil, &os.PathError{Op: "read", Path: path, Err: err}
-		}
-		if n == 0 {
-			break
 		}
 		buf = buf[:len(buf)+n]
 	}
 	return buf, nil
+}
+
+func fill(fd int, b []byte) (int, error) {
+	for {
+		n, err := unix.Read(fd, b)
+		if err != unix.EINTR {
+			return max(n, 0), err
+		}
+	}
 }
 
 // PIDs lists the processes.
@@ -350,21 +360,25 @@ func (f FS) PIDs() ([]int, error) {
 }
 
 func list(dir string) ([]string, error) {
-	d, err := os.Open(dir)
+	fd, err := unix.Open(dir, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
-		return nil, err
+		return nil, &os.PathError{Op: "open", Path: dir, Err: err}
 	}
-	defer d.Close()
+	defer unix.Close(fd)
 	var out []string
+	var buf [16 << 10]byte
 	for len(out) < maxNames {
-		names, err := d.Readdirnames(4096)
-		out = append(out, names...)
-		if err == io.EOF {
-			break
+		n, err := unix.ReadDirent(fd, buf[:])
+		if err == unix.EINTR {
+			continue
 		}
 		if err != nil {
-			return out, err
+			return out, &os.PathError{Op: "read", Path: dir, Err: err}
 		}
+		if n <= 0 {
+			break
+		}
+		_, _, out = unix.ParseDirent(buf[:n], -1, out)
 	}
 	return out, nil
 }

@@ -88,15 +88,11 @@ func (s *scanner) io(r *Record) {
 
 func (s *scanner) signature(r *Record, d *details) {
 	life := defaultLife
-	if d.argvErr != nil {
-		r.Missing["sig"] = "unreadable"
-	} else {
-		r.Evidence.Sig = "none"
-		if sig := s.o.Signatures.Match(d.argv); sig != nil {
-			r.Signature, r.Evidence.Sig = sig.Name, sig.Class
-			if sig.LifeS != 0 {
-				life = sig.LifeS
-			}
+	r.Evidence.Sig = "none"
+	if sig := s.o.Signatures.Match(d.argv); sig != nil {
+		r.Signature, r.Evidence.Sig = sig.Name, sig.Class
+		if sig.LifeS != 0 {
+			life = sig.LifeS
 		}
 	}
 	r.Evidence.Age = ageLevel(r.AgeS, life)
@@ -175,6 +171,9 @@ func (s *scanner) reaper(st proc.Stat) bool {
 	return slices.ContainsFunc(s.world.names[st.PPID], func(n string) bool { return slices.Contains(reapers, n) })
 }
 
+// fewFDs are too few descriptors to look up the limit for.
+const fewFDs = 8
+
 // files looks at regular files that are open for writing, and at locks.
 func (s *scanner) files(r *Record, d *details) {
 	r.Files.Locks = s.world.locks[r.PID]
@@ -184,7 +183,9 @@ func (s *scanner) files(r *Record, d *details) {
 		return
 	}
 	r.Files.Open = len(d.fds)
-	if b, err := s.o.FS.Read(r.PID, "limits", 8<<10); err == nil {
+	if len(d.fds) < fewFDs {
+		// far from any limit that a process can work with
+	} else if b, err := s.o.FS.Read(r.PID, "limits", 8<<10); err == nil {
 		r.Files.Limit = proc.ParseOpenLimit(b)
 	}
 	fds := make([]int, 0, len(d.fds))
@@ -259,7 +260,7 @@ func danger(p string) (hard, soft bool) {
 // nohup is how much speaks for a process that was meant to outlive its session.
 func nohup(d *details, lineage string) float64 {
 	score := 0.0
-	if d.status.SigIgn&1 != 0 {
+	if d.who.Status.SigIgn&1 != 0 {
 		score += 0.4
 		if lineage == "orphan" {
 			score += 0.2

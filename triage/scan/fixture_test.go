@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -214,7 +215,12 @@ func TestTheWindow(t *testing.T) {
 				t.Errorf("%+v", r.Evidence)
 			}
 		}},
-		{"descriptors are nearly used up", func(t *testing.T, f proc.FS) { replaceLimit(t, f, "4711/limits", "3") }, func(t *testing.T, r Record) {
+		{"descriptors are nearly used up", func(t *testing.T, f proc.FS) {
+			for i := 3; i < 9; i++ {
+				os.Symlink("/dev/null", filepath.Join(f.Root, "4711/fd", strconv.Itoa(i)))
+			}
+			replaceLimit(t, f, "4711/limits", "10")
+		}, func(t *testing.T, r Record) {
 			if r.Evidence.Queue != "full" {
 				t.Errorf("%+v %v", r.Files, r.Evidence)
 			}

@@ -155,6 +155,7 @@ type scanner struct {
 	diag     [2]map[string]diagTable
 	kernel   int
 	vanished int
+	netOf    map[int]string // network namespaces, as of the latest diagnosis
 	world    *world
 }
 
@@ -294,8 +295,9 @@ func (s *scanner) records(ctx context.Context, can Abilities) ([]Record, error) 
 // record reads the rest of one process and draws the features.
 func (s *scanner) record(pid int) (Record, bool) {
 	last := s.samples[2][pid]
-	id, st, err := s.o.FS.Identity(s.o.Host, pid)
-	if err != nil || st.Start != last.stat.Start {
+	p := s.world.details(pid)
+	id, st := p.who.Identity, p.who.Stat
+	if p.err != nil || st.Start != last.stat.Start {
 		return Record{}, false
 	}
 	r := Record{
@@ -303,7 +305,6 @@ func (s *scanner) record(pid int) (Record, bool) {
 		Missing: map[string]string{}, AgeS: round(max(0, s.world.uptime-float64(st.Start)/clockTicks)), MemoryMB: megabytes(st.RSS * pageSize),
 		LoginChain: s.world.chain[pid], Own: s.world.own[pid],
 	}
-	p := s.world.details(pid)
 	s.name(&r, p)
 	r.Cgroup = p.cgroups.Paths()
 	r.Supervisor = detect(s.world.supervision(pid, p))

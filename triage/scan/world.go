@@ -46,15 +46,15 @@ type end struct {
 
 // details is what was read of one process beyond its counters.
 type details struct {
+	who            proc.Person
+	err            error // it could not be examined
 	argv           []string
-	argvErr        error
 	exe, cwd       string
 	exeErr, cwdErr error
 	cgroups        proc.Cgroups
 	env            map[string]string
 	fds            map[int]string
 	fdErr          error
-	status         proc.Status
 	sockets        []proc.Socket
 	socketsKnown   bool
 	anySocket      int
@@ -99,9 +99,13 @@ func (s *scanner) look(uptime float64) *world {
 // stands for each.
 func (s *scanner) namespaces(sample map[int]raw) map[string]int {
 	out := map[string]int{}
+	s.netOf = make(map[int]string, len(sample))
 	for _, pid := range slices.Sorted(maps.Keys(sample)) {
-		if ns, err := s.o.FS.Link(pid, "ns/net"); err == nil && out[ns] == 0 {
-			out[ns] = pid
+		if ns, err := s.o.FS.Link(pid, "ns/net"); err == nil {
+			s.netOf[pid] = ns
+			if out[ns] == 0 {
+				out[ns] = pid
+			}
 		}
 	}
 	return out
@@ -124,10 +128,7 @@ func (s *scanner) diagnose(sample map[int]raw) map[string]diagTable {
 
 // tables reads the socket tables of the namespace of pid, once for each.
 func (w *world) tables(pid int) {
-	ns, err := w.s.o.FS.Link(pid, "ns/net")
-	if err != nil {
-		ns = "" // not readable; then its sockets are not known
-	}
+	ns := w.s.netOf[pid] // "": not readable; then its sockets are not known
 	w.netOf[pid] = ns
 	if _, done := w.sockets[ns]; done || ns == "" {
 		return
@@ -171,11 +172,11 @@ func (w *world) details(pid int) *details {
 	fs := w.s.o.FS
 	d := &details{env: map[string]string{}}
 	w.details_[pid] = d
-	var b []byte
-	if b, d.argvErr = fs.Read(pid, "cmdline", proc.MaxCmdline); d.argvErr == nil {
-		d.argv = proc.Split(b)
+	if d.who, d.err = fs.Examine(w.s.o.Host, pid); d.err != nil {
+		d.fdErr, d.exeErr, d.cwdErr = d.err, d.err, d.err
+		return d
 	}
-	d.status, _ = fs.Status(pid)
+	d.argv = proc.Split(d.who.Cmdline)
 	if b, err := fs.Read(pid, "cgroup", 64<<10); err == nil {
 		d.cgroups = proc.ParseCgroups(b)
 	}
@@ -279,7 +280,10 @@ func (w *world) mine() {
 		mark(a, "an ancestor of this program")
 	}
 	me, ok := w.s.samples[2][self]
-	dev, ino, err := w.s.o.FS.Node(self, "exe")
+	var mine proc.Identity
+	if d := w.details_[self]; d != nil {
+		mine = d.who.Identity
+	}
 	for _, pid := range w.pids {
 		st := w.s.samples[2][pid].stat
 		switch {
@@ -289,7 +293,7 @@ func (w *world) mine() {
 			mark(pid, "the session leader of this program")
 		}
 		same := slices.Contains(w.names[pid], "ghostbot")
-		if d, i, e := w.s.o.FS.Node(pid, "exe"); err == nil && e == nil && d == dev && i == ino {
+		if id := w.details_[pid].who.Identity; mine.ExeIno != 0 && id.ExeIno == mine.ExeIno && id.ExeDev == mine.ExeDev {
 			same = true
 		}
 		if same {

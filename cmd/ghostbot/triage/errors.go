@@ -50,6 +50,7 @@ var kinds = []struct {
 	{core.ErrNoPlan, act.GateFailed, exitBlocked, true, "Generate a plan with: ghostbot agent plan --session ID"},
 	{core.ErrReplay, act.GateFailed, exitBlocked, false, ""},
 	{act.ErrNothing, act.GateFailed, exitBlocked, true, "Apply first with: ghostbot agent apply --session ID"},
+	{act.ErrRobot, act.GateFailed, exitBlocked, true, "Ask a person to approve it with: ghostbot agent approve"},
 	{act.ErrApproval, act.GateFailed, exitBlocked, true, "Ask for a new approval"},
 	{scan.ErrTimeout, act.InternalError, exitTimeout, true, "Try again with a longer --timeout"},
 	{fs.ErrPermission, act.PermissionDenied, exitPermission, true, "Run as the owner of the state directory, or as root"},

@@ -15,6 +15,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -113,8 +114,13 @@ func (e *usageError) Error() string { return e.text }
 
 func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(format, args...)} }
 
+// gcPercent keeps a look at hundreds of processes small: it is over before a
+// larger heap would pay.
+const gcPercent = 25
+
 // Run executes one command line after the word agent and returns its exit code.
 func Run(ctx context.Context, args []string, s Streams) int {
+	debug.SetGCPercent(gcPercent)
 	c := &call{s: s}
 	if data := os.Getenv("GHOSTBOT_DATA"); data != "" && os.Getenv("GHOST_STATE_DIR") == "" {
 		c.s.State = data
