@@ -196,6 +196,9 @@ func (e *Engine) Snapshot(ctx context.Context, label, incident string) (*session
 }
 
 func (e *Engine) keep(m session.Manifest, snap *scan.Snapshot) (*session.Session, *scan.Snapshot, error) {
+	if err := e.store.Prune(); err != nil {
+		return nil, nil, fmt.Errorf("snapshot: %w", err)
+	}
 	x, err := e.store.Create(m, session.TTL)
 	if err != nil {
 		return nil, nil, fmt.Errorf("snapshot: %w", err)

@@ -210,6 +210,9 @@ func (r *Runner) risky(s *Step, e *plan.Evaluated, attended bool) string {
 	return ""
 }
 
+// maxNamed bounds how many files a reason names.
+const maxNamed = 3
+
 // unharmed looks for data that would be lost, now and not as it was planned.
 func (r *Runner) unharmed(s *Step, e *plan.Evaluated, attended bool, res *Result) bool {
 	now := r.now[s.Target.PID]
@@ -217,8 +220,15 @@ func (r *Runner) unharmed(s *Step, e *plan.Evaluated, attended bool, res *Result
 		return true
 	}
 	why := "data at risk"
-	if n := len(now.Files.Writes); n > 0 {
-		why += fmt.Sprintf(": %d files open for writing", n)
+	for i, f := range now.Files.Writes {
+		if i == 0 {
+			why += ": files open for writing:"
+		}
+		if i == maxNamed {
+			why += fmt.Sprintf(" and %d more", len(now.Files.Writes)-i)
+			break
+		}
+		why += " " + f.Path
 	}
 	if now.Files.Locks > 0 {
 		why += ": it holds a file lock"

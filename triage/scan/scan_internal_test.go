@@ -48,7 +48,7 @@ func TestDetect(t *testing.T) {
 		{"lxc", supervision{cgroups: []string{"/lxc.payload.web/init.scope"}}, Supervisor{Detected: true, Type: "lxc", Unit: "web", Review: true}},
 		{"kubernetes", supervision{cgroups: []string{"/kubepods.slice/kubepods-burstable-" + pod + ".slice/cri-containerd-" + longID + ".scope"}}, Supervisor{Detected: true, Type: "kubernetes", Unit: "pod0a1b2c3d-4e5f-6071-8293-a4b5c6d7e8f9", Review: true}},
 		{"pm2", supervision{env: env("PM2_HOME", "/x", "pm_id", "3", "name", "web")}, Supervisor{Detected: true, Type: "pm2", Unit: "web", Stop: argv("pm2 stop web"), Restart: argv("pm2 restart web")}},
-		{"pm2 without a name", supervision{env: env("PM2_HOME", "/x", "pm_id", "3")}, Supervisor{Detected: true, Type: "pm2", Unit: "3", Stop: argv("pm2 stop 3"), Restart: argv("pm2 restart 3")}},
+		{"pm2 without a name", supervision{env: env("PM2_HOME", "/x", "pm_id", "3")}, Supervisor{Detected: true, Type: "pm2", Unit: "3"}},
 		{"pm2, hostile name", supervision{env: env("PM2_HOME", "/x", "pm_id", "1", "name", "web; rm -rf x")}, Supervisor{Detected: true, Type: "pm2", Unit: "web; rm -rf x", Stop: []string{"pm2", "stop", "web; rm -rf x"}, Restart: []string{"pm2", "restart", "web; rm -rf x"}}},
 		{"pm2, a flag for a name", supervision{env: env("PM2_HOME", "/x", "pm_id", "1", "name", "--all")}, Supervisor{Detected: true, Type: "pm2", Unit: "--all"}},
 		{"pm2, one variable alone", supervision{env: env("PM2_HOME", "/x")}, Supervisor{}},

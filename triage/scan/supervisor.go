@@ -169,8 +169,9 @@ func byPM2(in supervision) Supervisor {
 	if !(home != "" && id != "" || in.under("pm2", "PM2") && (home != "" || id != "")) {
 		return Supervisor{}
 	}
-	s := Supervisor{Detected: true, Type: "pm2", Unit: first(in.env["name"], in.env["PM2_PROCESS_NAME"], id)}
-	if addressable(s.Unit) {
+	name := first(in.env["name"], in.env["PM2_PROCESS_NAME"])
+	s := Supervisor{Detected: true, Type: "pm2", Unit: first(name, id)}
+	if addressable(name) { // a number is given to another program when the list changes
 		s.Stop, s.Restart = []string{"pm2", "stop", s.Unit}, []string{"pm2", "restart", s.Unit}
 	}
 	return s

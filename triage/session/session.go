@@ -263,6 +263,38 @@ func errorsOrder(a, b int) int {
 	return b
 }
 
+// maxPruned bounds how many sessions one call removes.
+const maxPruned = 50
+
+// Prune removes sessions that expired long ago, a few at a time, so that loops
+// that look every minute do not fill the disk. One that was interrupted stays.
+func (s *Store) Prune() error {
+	entries, err := s.all.Entries()
+	if err != nil {
+		return fmt.Errorf("list sessions: %w", err)
+	}
+	before, removed := s.Now().Add(-TTL), 0
+	for _, e := range entries {
+		made, err := time.Parse("sess-20060102-150405", e.Name()[:min(len(e.Name()), len("sess-20060102-150405"))])
+		if err != nil || made.After(before) || removed >= maxPruned {
+			continue
+		}
+		x, err := s.open(e.Name())
+		if err != nil {
+			continue
+		}
+		m := x.Manifest
+		x.Close()
+		if m.ExpiresAt.Before(before) && m.State != Executing && m.State != Interrupted {
+			if err := s.Remove(m.SessionID); err != nil {
+				return err
+			}
+			removed++
+		}
+	}
+	return nil
+}
+
 // files are what a session's directory may hold.
 var files = []string{"manifest.json", "snapshot.json", "plan.json", "outcomes.json", "audit.jsonl"}
 

@@ -234,6 +234,39 @@ func TestOutcomesAndRemove(t *testing.T) {
 	}
 }
 
+func TestPrune(t *testing.T) {
+	s, _, c := store(t)
+	old, busy := create(t, s), create(t, s)
+	for _, to := range []session.State{session.Planned, session.Approved, session.Executing, session.Interrupted} {
+		if err := busy.Move(to); err != nil {
+			t.Fatal(err)
+		}
+	}
+	c.t = noon.Add(session.TTL)
+	if err := s.Prune(); err != nil {
+		t.Fatal(err)
+	}
+	if list, err := s.List(); err != nil || len(list) != 2 {
+		t.Fatalf("just expired: %v, %v", list, err)
+	}
+	c.t = noon.Add(session.TTL + 2*time.Hour)
+	young := create(t, s)
+	if err := s.Prune(); err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	list, err := s.List()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range list {
+		got = append(got, m.SessionID)
+	}
+	if diff := cmp.Diff([]string{young.Manifest.SessionID, busy.Manifest.SessionID}, got); diff != "" || old == nil {
+		t.Error(diff)
+	}
+}
+
 // The lock file is flocked and stays; a second holder is refused and learns who
 // holds it.
 func TestStatement19LockFilesAreNeverUnlinked(t *testing.T) {

@@ -167,9 +167,9 @@ type Plan struct {
 	Candidates  []json.RawMessage `json:"candidates"`
 	Recommended plan.Recommended  `json:"recommended"`
 	Since       string            `json:"since,omitempty"`
-	New         []int             `json:"candidates_new,omitempty"`
-	Unchanged   []int             `json:"candidates_unchanged_omitted,omitempty"`
-	Resolved    []int             `json:"candidates_resolved,omitempty"`
+	New         []int             `json:"candidates_new,omitzero"`
+	Unchanged   []int             `json:"candidates_unchanged_omitted,omitzero"`
+	Resolved    []int             `json:"candidates_resolved,omitzero"`
 	Prose       *Prose            `json:"prose_summary,omitempty"`
 	Galaxy      *plan.Galaxy      `json:"galaxy_brain,omitempty"`
 	Protected   []plan.Protected  `json:"protected,omitempty"`
