@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -344,6 +345,75 @@ func TestOwnProcesses(t *testing.T) {
 	for pid, want := range map[int]bool{1: true, 4714: true, 4713: true, 4711: false, 4712: false} {
 		if got := find(t, s, pid).Own; (got != "") != want {
 			t.Errorf("%d: %q", pid, got)
+		}
+	}
+}
+
+// add puts a simple process into a recorded machine.
+func add(t *testing.T, f proc.FS, pid, ppid, tty int, comm, cmdline string) {
+	t.Helper()
+	dir := filepath.Join(f.Root, strconv.Itoa(pid))
+	if err := os.MkdirAll(filepath.Join(dir, "fd"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	for name, content := range map[string]string{
+		"stat":   fmt.Sprintf("%d (%s) S %d %d %d %d -1 4194304 0 0 0 0 0 0 0 0 20 0 1 0 %d 1000 100\n", pid, comm, ppid, pid, pid, tty, pid*10),
+		"status": "Uid:\t1000\t1000\t1000\t1000\n", "cmdline": strings.ReplaceAll(cmdline, " ", "\x00") + "\x00", "schedstat": "0 0 0\n", "cgroup": "0::/\n",
+		"io": "rchar: 0\nwchar: 0\nread_bytes: 0\nwrite_bytes: 0\n",
+	} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(content), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// The way from the last process of a live session up to the door it came in by is
+// protected; what
+// runs in the session is not, and neither is a session without a door.
+func TestLoginChain(t *testing.T) {
+	f := machine(t, recordedProc)
+	add(t, f, 5001, 1, 0, "sshd", "sshd: user [priv]")
+	add(t, f, 5002, 5001, 0, "sshd", "sshd: user@pts/0")
+	add(t, f, 5003, 5002, 34816, "bash", "-bash")
+	add(t, f, 5004, 5003, 34816, "make", "make all")
+	add(t, f, 5101, 1, 0, "harness", "harness x")
+	add(t, f, 5102, 5101, 34817, "bash", "bash --norc")
+	s, err := still(t, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid, want := range map[int]bool{5001: true, 5002: true, 5003: true, 5004: false, 5101: false, 5102: false, 4711: false} {
+		if got := find(t, s, pid).LoginChain; got != want {
+			t.Errorf("%d: %v, want %v", pid, got, want)
+		}
+	}
+	if r := find(t, s, 5004); r.Evidence.TTY != "yes" || r.Evidence.Lineage != "attached" || r.Signature != "make" {
+		t.Errorf("%+v", r.Evidence)
+	}
+}
+
+// Who was adopted is an orphan, whoever adopted it.
+func TestLineage(t *testing.T) {
+	f := machine(t, recordedProc)
+	add(t, f, 6001, 1, 0, "manager", "manager x")
+	add(t, f, 6002, 6001, 0, "adopted", "adopted x") // its session is 6000, whose leader is gone
+	replaceIn(t, f, "6002/stat", "S 6001 6002 6002", "S 6001 6000 6000")
+	add(t, f, 6003, 6001, 0, "child", "child x")
+	replaceIn(t, f, "6003/stat", "S 6001 6003 6003", "S 6001 6001 6001")
+	add(t, f, 6004, 6001, 0, "leader", "leader x")
+	add(t, f, 6005, 1, 0, "started", "started x")
+	replaceIn(t, f, "6005/stat", "S 1 6005 6005", "S 1 0 0")
+	add(t, f, 6006, 6007, 0, "old", "old x")
+	replaceIn(t, f, "6006/stat", "S 6007 6006 6006", "S 6007 5999 5999")
+	add(t, f, 6007, 1, 0, "young", "young x") // younger than its child
+	add(t, f, 6008, 0, 0, "entered", "entered x")
+	s, err := still(t, f, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for pid, want := range map[int]string{6001: "detached", 6002: "orphan", 6003: "attached", 6004: "attached", 6005: "init_child", 6006: "orphan", 6008: "attached"} {
+		if got := find(t, s, pid).Evidence.Lineage; got != want {
+			t.Errorf("%d: %s, want %s", pid, got, want)
 		}
 	}
 }

@@ -479,6 +479,34 @@ var statements = map[string]func(*lab){
 		l.run("sessions", "--cleanup", "--older-than", "0s").exits(0).is("total", 0)
 		l.run("status", "--session", one).exits(15)
 	},
+	"net-01 sockets of another network namespace are its process's own": func(l *lab) {
+		cmd := exec.Command("unshare", "-n", "sh", "-c", "ip link set lo up; exec "+filepath.Join(l.dir, "stage")+" attached listen=2 -- listener x")
+		r, w, err := os.Pipe()
+		if err != nil {
+			l.Fatal(err)
+		}
+		cmd.Stdout, cmd.SysProcAttr = w, &syscall.SysProcAttr{Setsid: true}
+		if err := cmd.Start(); err != nil {
+			l.Skip(err)
+		}
+		w.Close()
+		l.attached = append(l.attached, cmd)
+		b := make([]byte, 64)
+		n, _ := r.Read(b)
+		r.Close()
+		pid, port := l.numbers(string(b[:n]))
+		for range 3 {
+			knock := exec.Command("nsenter", "-t", fmt.Sprint(pid), "-n", "timeout", "20", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d; sleep 20", port))
+			knock.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
+			if err := knock.Start(); err != nil {
+				l.Fatal(err)
+			}
+			l.attached = append(l.attached, knock)
+		}
+		time.Sleep(400 * time.Millisecond)
+		l.plan().must(pid).is("blast_radius.listen_ports", fmt.Sprintf("[%d]", port)).is("accept_queues.0.recv_q", 3).is("accept_queues.0.send_q", 2).is("accept_queues.0.recv_q_gt_send_q", true)
+	},
+	"kill-01 the tool is killed at every write": killedAtEveryWrite,
 	"goal-01 a goal that cannot be reached": func(l *lab) {
 		l.orphan("deleted rss=20")
 		l.plan("--goal", "10MB").exits(1).is("goal.reachable", true)
