@@ -40,6 +40,9 @@ type Call struct {
 // Parse reads a cassette.
 func Parse(b []byte) ([]Call, error) {
 	var calls []Call
+	if nameless.Match(b) {
+		return nil, fmt.Errorf("%w: a file without a name", ErrFormat)
+	}
 	for _, f := range txtar.Parse(b).Files {
 		name, part, ok := cutLast(f.Name)
 		if !ok || name == "" {
@@ -101,7 +104,7 @@ func Format(comment string, calls []Call) ([]byte, error) {
 			}
 			a.Files = append(a.Files, txtar.File{Name: c.Name + "/" + part, Data: []byte(data)})
 		}
-		add("argv", strings.Join(c.Argv, "\n"))
+		add("argv", strings.Join(c.Argv, "\n")+"\n") // an empty last one, too
 		add("exit", strconv.Itoa(c.Exit))
 		add("stdout", c.Stdout)
 		add("stderr", c.Stderr)
@@ -125,6 +128,9 @@ func wrap(s string) string {
 	}
 	return out.String()
 }
+
+// nameless is a line that the archive's reader cannot take.
+var nameless = regexp.MustCompile(`(?m)^-- ?--\r?$`)
 
 var hole = regexp.MustCompile(`\{[a-z]+\}`)
 

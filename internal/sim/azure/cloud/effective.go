@@ -225,10 +225,21 @@ func (c *Cloud) NextHop(nic, to string) (Object, *Error) {
 	}
 	best := slices.MaxFunc(routes, func(a, b Object) int { return cmp.Compare(length(a), length(b)) })
 	hop := Object{"nextHopType": best["nextHopType"], "routeTableId": "System Route"}
+	if best["source"] == "User" {
+		hop["routeTableId"] = c.tableOf(nic)
+	}
 	if a := best["nextHopIpAddress"].([]any); len(a) > 0 {
 		hop["nextHopIpAddress"] = a[0]
 	}
 	return hop, nil
+}
+
+// tableOf is the id of the route table at the subnet of an interface.
+func (c *Cloud) tableOf(nic string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	subnet, _ := c.get(subnetOf(c.objects[key(nic)]))
+	return reference(properties(subnet), "routeTable")
 }
 
 func length(route Object) int {
