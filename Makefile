@@ -75,7 +75,8 @@ e2e:
 azure:
 	@echo "== the real az against the local Azure: every recorded call, and captures from end to end"
 	@scripts/azure-cli >/dev/null && scripts/azurite >/dev/null
-	@GHOST_AZURE=all $(GO) test -timeout 30m -count 1 -v ./internal/sim/azure/...
+	@$(GO) test -timeout 30m -count 1 -v ./internal/sim/azure/...
+	@GHOST_AZURE=all $(GO) test -timeout 30m -count 1 -v -run WithTheRealAz ./internal/e2e
 
 chaos:
 	@echo "== kill at every write of a case"

@@ -5,6 +5,7 @@
 //
 //	ghostlab demo [--incident NAME] [--list]   workspace, broken services and ghostbot in one
 //	ghostlab slack                             the workspace alone; prints what a bot needs to connect
+//	ghostlab azure                             an Azure for the real az; prints what az and a bot need to reach it
 //	ghostlab gemini --script FILE              a scripted model behind the Gemini API; prints what a bot needs to ask it
 //	ghostlab pcapgen PROFILE -o FILE           a large packet capture for benchmarks; --list
 //	ghostlab pcapbench [PROFILE...]            ghostbot pcap beside cat, tcptrace and tshark
@@ -35,6 +36,7 @@ const (
 
 const usage = `usage: ghostlab demo [--addr HOST:PORT] [--incident NAME] [--list] [--ghostbot PATH] [--state-dir DIR] [--fresh]
        ghostlab slack [--addr HOST:PORT] [--state FILE] [--seed FILE] [--rate-limits]
+       ghostlab azure [--addr HOST:PORT] [--seed FILE] [--speed N]
        ghostlab gemini --script FILE [--addr HOST:PORT]
        ghostlab pcapgen PROFILE -o FILE [--size N] [--seed N] | --list
        ghostlab pcapbench [PROFILE...] [--size N] [--runs N] [--ghostbot PATH] [--dir DIR]`
@@ -57,7 +59,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 		fmt.Fprintln(log, usage)
 		return exitUsage
 	}
-	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"demo": demo, "slack": slackVerb, "gemini": geminiVerb, "pcapgen": pcapgenVerb, "pcapbench": pcapbench}
+	verbs := map[string]func(context.Context, []string, io.Writer, io.Writer) error{"demo": demo, "slack": slackVerb, "azure": azureVerb, "gemini": geminiVerb, "pcapgen": pcapgenVerb, "pcapbench": pcapbench}
 	var err error
 	switch verb := verbs[args[0]]; {
 	case verb != nil:
@@ -65,7 +67,7 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	case args[0] == "help" || args[0] == "-h" || args[0] == "--help":
 		fmt.Fprintln(out, usage)
 	default:
-		err = fmt.Errorf("%w: verb %q: have demo, slack, gemini, pcapgen, pcapbench", errUsage, args[0])
+		err = fmt.Errorf("%w: verb %q: have demo, slack, azure, gemini, pcapgen, pcapbench", errUsage, args[0])
 	}
 	return report(err, log)
 }

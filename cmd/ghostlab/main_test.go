@@ -125,7 +125,7 @@ func TestUsage(t *testing.T) {
 		want string // in the log
 	}{
 		{"nothing", nil, 10, "usage: ghostlab demo"},
-		{"unknown verb", []string{"net"}, 10, `verb "net": have demo, slack, gemini, pcapgen, pcapbench`},
+		{"unknown verb", []string{"net"}, 10, `verb "net": have demo, slack, azure, gemini, pcapgen, pcapbench`},
 		{"unknown flag", []string{"demo", "--colour"}, 10, "-colour"},
 		{"stray argument", []string{"slack", "now"}, 10, `unexpected argument "now"`},
 		{"unknown incident", []string{"demo", "--incident", "flood"}, 10, `--incident "flood": have checkout-502, accept-queue`},

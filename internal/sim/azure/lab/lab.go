@@ -31,21 +31,32 @@ type Tools struct {
 	Emulator string // azurite-blob
 }
 
+// Find looks for the tools; what is not here is "".
+func Find() (Tools, error) {
+	root, err := Root()
+	if err != nil {
+		return Tools{}, err
+	}
+	t := Tools{Az: path(root, "azure-cli"), Emulator: path(root, "azurite")}
+	if t.Az != "" {
+		t.Warm = filepath.Join(filepath.Dir(t.Az), "config")
+	}
+	return t, nil
+}
+
 // Need finds the tools, or skips the test and has it counted.
 func Need(t testing.TB) Tools {
 	t.Helper()
-	root, err := Root()
-	if err != nil {
-		t.Fatal(err)
-	}
-	az, emulator := path(root, "azure-cli"), path(root, "azurite")
+	tools, err := Find()
 	switch {
-	case az == "":
+	case err != nil:
+		t.Fatal(err)
+	case tools.Az == "":
 		Skip(t, "the real az 2.74 is not here: scripts/azure-cli installs it")
-	case emulator == "":
+	case tools.Emulator == "":
 		Skip(t, "the storage emulator is not here: scripts/azurite installs it")
 	}
-	return Tools{Az: az, Warm: filepath.Join(filepath.Dir(az), "config"), Emulator: emulator}
+	return tools
 }
 
 // Skip skips a test for want of a tool, and has it counted.
