@@ -170,6 +170,8 @@ func TestGates(t *testing.T) {
 		{"no discovery", func(s *stand) { s.e.Member = false }, nil, "skipped", "fdr_budget", GateFailed, "fdr_budget"},
 		{"the budget is too small for it", func(s *stand) { s.e.LogE = math.Log(10) }, nil, "skipped", "fdr_budget", BudgetExhausted, "fdr_budget"},
 		{"zombie", func(s *stand) { s.e.Evidence.State = "D" }, nil, "blocked", "uninterruptible", GateFailed, "not_protected"},
+		{"paused though it serves", func(s *stand) { s.now[s.e.PID].Evidence.Net = "listen_idle" }, func(*stand) Options { return Options{Action: model.Pause} }, "blocked", "serves", GateFailed, "not_protected"},
+		{"continued though others stopped it", nil, func(*stand) Options { return Options{Action: model.Resume} }, "blocked", "not stopped by this program", GateFailed, "not_protected"},
 		{"throttle without a cgroup", nil, func(*stand) Options { return Options{Action: model.Throttle} }, "failed", "cgroup", GateFailed, "not_protected"},
 		{"restart without a supervisor", nil, func(*stand) Options { return Options{Action: model.Restart} }, "failed", "supervisor", GateFailed, "not_protected"},
 		{"restart without a person", func(s *stand) { s.e.Restart = []string{"systemctl", "restart", "x"} }, func(*stand) Options { return Options{Action: model.Restart} }, "blocked", "approval", GateFailed, "supervisor_check"},
@@ -252,6 +254,37 @@ func TestNoAuditLineNoEffect(t *testing.T) {
 	}
 	if _, err := s.r.Run(t.Context(), Options{PIDs: []int{s.e.PID}, MaxKills: -1}); !errors.Is(err, session.ErrBroken) {
 		t.Errorf("%v", err)
+	}
+	s.alive(true)
+}
+
+// What was stopped here can be continued here.
+func TestPauseAndResume(t *testing.T) {
+	s := newStand(t)
+	if res := s.run(Options{Action: model.Pause}); res.Outcome != "success" {
+		t.Fatalf("%+v", res)
+	}
+	if st, err := s.r.FS.Stat(s.e.PID); err != nil || st.State != 'T' {
+		t.Fatalf("%c, %v", st.State, err)
+	}
+	x, err := s.r.Store.Create(session.Manifest{Mode: "local"}, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer x.Close()
+	if err := errors.Join(x.Put("plan.json", s.r.Plan), x.Move(session.Planned)); err != nil {
+		t.Fatal(err)
+	}
+	s.r.Session, s.r.out = x, Outcomes{}
+	if res := s.run(Options{Action: model.Resume}); res.Outcome != "success" {
+		t.Fatalf("%+v", res)
+	}
+	if st, err := s.r.FS.Stat(s.e.PID); err != nil || st.State == 'T' {
+		t.Errorf("%c, %v", st.State, err)
+	}
+	v, list, _, err := s.r.Verify(t.Context(), 0)
+	if err != nil || v.Status != "success" || list[0].Outcome != "still_running" {
+		t.Errorf("%+v %+v, %v", v, list, err)
 	}
 	s.alive(true)
 }

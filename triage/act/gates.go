@@ -75,8 +75,8 @@ func (r *Runner) possible(s *Step, e *plan.Evaluated, res *Result) bool {
 	why := ""
 	switch s.Action {
 	case model.Kill, model.Pause, model.Resume:
-		if e.Evidence.State == "D" && !r.attended(s) {
-			why = "an uninterruptible sleep takes no signal now"
+		if !r.attended(s) {
+			why = r.unfit(s, e)
 		}
 	case model.Throttle:
 		if why = r.Can.CanThrottle(); why == "" && e.Leaf == "" {
@@ -92,12 +92,34 @@ func (r *Runner) possible(s *Step, e *plan.Evaluated, res *Result) bool {
 	if why != "" {
 		res.Outcome, res.Reason = "failed", string(s.Action)+": "+why
 		res.Error = &Problem{Code: GateFailed, Message: res.Reason}
-		if e.Evidence.State == "D" {
+		if s.Action == model.Kill || s.Action == model.Pause || s.Action == model.Resume {
 			res.Outcome = "blocked"
 		}
 		return false
 	}
 	return true
+}
+
+// unfit says why a signal makes no sense without a person: the process takes
+// none now, it serves others, or it was stopped by somebody else.
+func (r *Runner) unfit(s *Step, e *plan.Evaluated) (why string) {
+	switch net := r.now[s.Target.PID].Evidence.Net; {
+	case e.Evidence.State == "D":
+		return "an uninterruptible sleep takes no signal now"
+	case s.Action == model.Pause && (net == "listen_idle" || net == "active"):
+		return "it serves others"
+	case s.Action == model.Resume:
+		err := r.Store.Remember(func(m *session.Memory) bool {
+			if _, ours := m.Paused[s.Target.StartID]; !ours {
+				why = "it was not stopped by this program"
+			}
+			return false
+		})
+		if err != nil {
+			why = err.Error()
+		}
+	}
+	return why
 }
 
 func (r *Runner) supervised(s *Step, e *plan.Evaluated, res *Result) bool {

@@ -197,7 +197,13 @@ func (r *Runner) signalOnce(h *pidfd.Handle, s *Step, e *plan.Evaluated, res *Re
 		}
 		if st.State == want || want == 0 && st.State != 'T' {
 			res.Outcome = "success"
-			return nil
+			return r.Store.Remember(func(m *session.Memory) bool {
+				delete(m.Paused, s.Target.StartID)
+				if s.Action == model.Pause {
+					m.Paused[s.Target.StartID] = r.Store.Now().UTC()
+				}
+				return true
+			})
 		}
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -32,6 +32,7 @@ type Memory struct {
 	FirstSeen map[string]time.Time   `json:"first_seen"` // by start id
 	Respawns  map[string][]time.Time `json:"respawns"`   // by command hash
 	Verdicts  []Verdict              `json:"verdicts"`
+	Paused    map[string]time.Time   `json:"paused,omitempty"` // by start id: what was stopped here
 }
 
 // Verdict is what people or outcomes said about a process that was judged: the
@@ -147,11 +148,16 @@ func (s *Store) Remember(change func(*Memory) (write bool)) error {
 		if m.Respawns == nil {
 			m.Respawns = map[string][]time.Time{}
 		}
+		if m.Paused == nil {
+			m.Paused = map[string]time.Time{}
+		}
 		write := change(m)
 		old := s.Now().Add(-TTL)
-		for id, t := range m.FirstSeen {
-			if t.Before(old) {
-				delete(m.FirstSeen, id)
+		for _, by := range []map[string]time.Time{m.FirstSeen, m.Paused} {
+			for id, t := range by {
+				if t.Before(old) {
+					delete(by, id)
+				}
 			}
 		}
 		return write, nil

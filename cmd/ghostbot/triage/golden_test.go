@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"ghostbot/cmd/ghostbot/triage"
@@ -35,6 +36,9 @@ func TestUsageNeedsNoState(t *testing.T) {
 	}
 	state := filepath.Join(t.TempDir(), "none")
 	if code, out, _ := inProcess(t, state, "plan", "--help"); code != 0 || out == "" {
+		t.Errorf("help: %d %q", code, out)
+	}
+	if code, out, _ := inProcess(t, state, "help"); code != 0 || strings.Count(out, "\n") != 14 {
 		t.Errorf("help: %d %q", code, out)
 	}
 	for _, args := range [][]string{{}, {"dance"}, {"plan", "--fields", "x"}, {"--format", "json"}} {

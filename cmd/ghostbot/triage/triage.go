@@ -138,6 +138,9 @@ func Run(ctx context.Context, args []string, s Streams) int {
 }
 
 func (c *call) run(ctx context.Context, args []string) (int, error) {
+	if len(args) > 0 && slices.Contains([]string{"help", "-h", "-help", "--help"}, args[0]) {
+		return exitClean, c.help()
+	}
 	v, args, err := find(args)
 	if err != nil {
 		return 0, err
@@ -158,6 +161,16 @@ func (c *call) run(ctx context.Context, args []string) (int, error) {
 	}
 	defer c.engine.Close()
 	return v.run(ctx, c)
+}
+
+func (c *call) help() error {
+	var b strings.Builder
+	b.WriteString("usage: ghostbot agent " + Usage + "\n")
+	for _, v := range verbs() {
+		fmt.Fprintf(&b, "  %-13s %s\n", v.name, v.about)
+	}
+	_, err := io.WriteString(c.s.Out, b.String())
+	return err
 }
 
 // redactor masks command lines; one that could not be redacted is withheld.
