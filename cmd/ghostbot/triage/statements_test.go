@@ -496,7 +496,7 @@ var statements = map[string]func(*lab){
 		r.Close()
 		pid, port := l.numbers(string(b[:n]))
 		for range 3 {
-			knock := exec.Command("nsenter", "-t", fmt.Sprint(pid), "-n", "timeout", "20", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d; sleep 20", port))
+			knock := exec.Command("nsenter", "-t", fmt.Sprint(pid), "-n", "bash", "-c", fmt.Sprintf("exec 3<>/dev/tcp/127.0.0.1/%d; exec sleep 20", port))
 			knock.SysProcAttr = &syscall.SysProcAttr{Setsid: true}
 			if err := knock.Start(); err != nil {
 				l.Fatal(err)
