@@ -28,8 +28,7 @@ func replayDocument(t *testing.T, l *lab) string {
 	return out
 }
 
-// TestUnderAnotherName: whoever calls the program pt gets the same verbs, because
-// the name plays no part.
+// Questions about usage are answered without touching anything.
 func TestUsageNeedsNoState(t *testing.T) {
 	if os.Getenv(inner) != "" {
 		t.Skip("this is the inside")

@@ -45,7 +45,7 @@ func TestStaged(t *testing.T) {
 	if out, err := exec.Command("unshare", "-pf", "--mount-proc", "true").CombinedOutput(); err != nil {
 		t.Skipf("no private pid namespace: %s", out)
 	}
-	cmd := exec.Command("unshare", "-pf", "--mount-proc", filepath.Join(dir, "stage"), "init", self, "-test.run=^TestLab$/"+os.Getenv("TRIAGE_CASE"), "-test.v", "-test.timeout=240s")
+	cmd := exec.Command("unshare", "-pf", "--mount-proc", filepath.Join(dir, "stage"), "init", self, "-test.run=^TestLab$/"+os.Getenv("TRIAGE_CASE"), "-test.v", "-test.timeout=480s")
 	cmd.Env = append(os.Environ(), inner+"="+dir)
 	out, err := cmd.CombinedOutput()
 	for line := range strings.Lines(string(out)) {

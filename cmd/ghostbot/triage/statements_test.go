@@ -506,6 +506,15 @@ var statements = map[string]func(*lab){
 		time.Sleep(400 * time.Millisecond)
 		l.plan().must(pid).is("blast_radius.listen_ports", fmt.Sprintf("[%d]", port)).is("accept_queues.0.recv_q", 3).is("accept_queues.0.send_q", 2).is("accept_queues.0.recv_q_gt_send_q", true)
 	},
+	"name-01 called pt it is the same program": func(l *lab) {
+		pt := filepath.Join(l.config, "pt")
+		if err := os.Symlink(filepath.Join(l.dir, "ghostbot"), pt); err != nil {
+			l.Fatal(err)
+		}
+		cmd := l.command("capabilities")
+		cmd.Path, cmd.Args[0] = pt, "pt"
+		l.finish(cmd).exits(0).is("capabilities.pidfd", true)
+	},
 	"kill-01 the tool is killed at every write": killedAtEveryWrite,
 	"goal-01 a goal that cannot be reached": func(l *lab) {
 		l.orphan("deleted rss=20")
