@@ -160,7 +160,7 @@ func captured(t *testing.T, env []string, script string) (approved, calls []stri
 	return approved, l.azCalls(sid)
 }
 
-// TestKilledWithTheRealAz kills the bot right after each approval of a pair and
+// TestKilledWithTheRealAz kills the bot right after some approvals of a pair and
 // starts it again: the real az is in the middle of something. A RISKY command whose
 // outcome is unknown is asked about again, so there are more approvals; but nothing
 // is made twice and nothing is left. make azure runs it; it takes minutes.
@@ -168,7 +168,7 @@ func TestKilledWithTheRealAz(t *testing.T) {
 	if os.Getenv("GHOST_AZURE") != "all" {
 		t.Skip("make azure runs it: it takes minutes")
 	}
-	for kill := 1; kill <= 8; kill++ {
+	for _, kill := range []int{1, 3, 5, 8} { // a create, a download, a deletion, the last one
 		t.Run(fmt.Sprintf("after approval %d", kill), func(t *testing.T) {
 			azure, env := realAzure(t, func(o *azuresim.Options) {
 				o.Capture = func(string) []byte { return azuresim.Packets("both") }
@@ -200,6 +200,10 @@ func (l *lab) approveAll(channel, what string, after func(int)) (asked []string)
 	done := map[string]bool{}
 	l.until(3*time.Minute, "the report on "+what, func() bool {
 		for _, m := range l.thread(channel, what) {
+			if strings.HasPrefix(m.Text, "It is not known what") && !done[m.TS] {
+				o := l.click(channel, l.approver(1), m.TS, "Run again")
+				done[m.TS] = o.OK && o.private() == ""
+			}
 			if !strings.HasPrefix(m.Text, "Approval needed: ") || done[m.TS] {
 				continue
 			}
