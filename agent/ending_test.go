@@ -483,3 +483,39 @@ func TestDistinct(t *testing.T) {
 		}
 	}
 }
+
+// A cause without a CONFIRMED hypothesis is told to the brain once; it cannot hang a case.
+func TestCauseThatNothingConfirms(t *testing.T) {
+	claim := Complete{Verdict: "root_cause", Confidence: "high", Causes: []Cause{{Statement: "c", Evidence: []string{"x"}}}, Unverifiable: []string{"H1"}}
+	add := Turn{Moves: []Move{ManageHypotheses{Add: []Hypothesis{{ID: "H1", Description: "a"}}}}}
+	for name, tc := range map[string]struct {
+		turns []Turn
+		turn  int
+	}{
+		"no hypothesis at all":    {[]Turn{{Moves: []Move{claim}}, {Moves: []Move{claim}}}, 2},
+		"none confirmed":          {[]Turn{add, {Moves: []Move{claim}}, {Moves: []Move{claim}}}, 3},
+		"taken back":              {[]Turn{add, {Moves: []Move{claim}}, {Moves: []Move{Complete{Verdict: "unverified", Unverifiable: []string{"H1"}}}}}, 3},
+		"a verdict without cause": {[]Turn{{Moves: []Move{Complete{Verdict: "root_cause"}}}, {Moves: []Move{Complete{Verdict: "root_cause"}}}}, 2},
+		"no cause is claimed":     {[]Turn{{Moves: []Move{Complete{Verdict: "no_fault"}}}}, 1},
+		"words only":              {[]Turn{{Moves: []Move{Complete{Confidence: "high", Summary: "done"}}}}, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := simple(t, tc.turns...)
+			c, f := w.investigate()
+			told := 0
+			for _, o := range f.View(testStart).Observations {
+				var r refusal
+				if json.Unmarshal(o.Data, &r) == nil && r.Error == ErrorNoneConfirmed && r.Instruction != "" {
+					told++
+				}
+			}
+			want := 0
+			if name != "no cause is claimed" && name != "words only" {
+				want = 1
+			}
+			if f.Case().TurnCount != tc.turn || c.EndedBy != "brain" || told != want {
+				t.Errorf("turn %d, ended by %s, told %d times", f.Case().TurnCount, c.EndedBy, told)
+			}
+		})
+	}
+}

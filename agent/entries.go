@@ -89,6 +89,7 @@ const (
 	ErrorThreshold      = "denial_threshold_reached" // people denied too many commands for the hypothesis
 	ErrorDeniedBefore   = "denied_before"            // a person refused this command, in these or other words
 	ErrorHypothesesOpen = "hypotheses_open"
+	ErrorNoneConfirmed  = "no_hypothesis_confirmed" // complete_investigation names a cause, and no hypothesis is CONFIRMED
 )
 
 // Errors that callers branch on.

@@ -234,7 +234,7 @@ func (s *Fold) observed(e Entry, o ObservedEntry) bool {
 		s.env[e.ID] = "capture"
 		s.board.Success(hypothesisOf(m))
 		s.news = e.N
-	case head.Error == ErrorHypothesesOpen:
+	case head.Error == ErrorHypothesesOpen, head.Error == ErrorNoneConfirmed:
 		s.pressed++
 	}
 	return true

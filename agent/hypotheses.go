@@ -2,6 +2,7 @@ package agent
 
 import (
 	"context"
+	"slices"
 
 	"ghostbot/agent/hypothesis"
 )
@@ -78,8 +79,13 @@ func (a *Agent) manage(ctx context.Context, p place, m ManageHypotheses) error {
 	return a.observe(ctx, p, out)
 }
 
+// confirmed reports whether some hypothesis is CONFIRMED.
+func (s *Fold) confirmed() bool {
+	return slices.ContainsFunc(s.board.Lists().Hypotheses, func(h Hypothesis) bool { return h.State == Confirmed })
+}
+
 // complete ends the case, unless hypotheses are open that the brain does not
-// give up. The second such attempt in a row is accepted: no brain can hang a
+// give up, or it names a cause and none is confirmed. The second such attempt in a row is accepted: no brain can hang a
 // case by not deciding.
 func (a *Agent) complete(ctx context.Context, p place, m Complete) error {
 	open := a.s.board.Undecided(m.Unverifiable, a.s.contradicted(m.Contradicted))
@@ -88,6 +94,13 @@ func (a *Agent) complete(ctx context.Context, p place, m Complete) error {
 			Status: "error", Error: ErrorHypothesesOpen, IDs: open,
 			Detail:      "these hypotheses are not decided",
 			Instruction: "Decide each with manage_hypotheses, citing evidence, or list it in unverifiable_hypotheses. The next complete_investigation marks what is still open UNVERIFIABLE.",
+		})
+	}
+	if a.s.pressed == 0 && (m.Verdict == "root_cause" || len(m.Causes) > 0) && !a.s.confirmed() {
+		return a.observe(ctx, p, refusal{
+			Status: "error", Error: ErrorNoneConfirmed,
+			Detail:      "a cause is named, and no hypothesis is CONFIRMED",
+			Instruction: "State the cause as a hypothesis and confirm it with manage_hypotheses, citing the audit ids of commands that ran and show it, or conclude with verdict unverified or no_fault. The report of the next complete_investigation names no cause unless a hypothesis is CONFIRMED.",
 		})
 	}
 	for i, id := range a.s.board.Undecided(a.s.contradicted(m.Contradicted)) {

@@ -114,10 +114,9 @@ func (s *Fold) refuses(m Move) (refusal, bool) {
 		return r, false
 	}
 	argv, _ := commands.Split(shell.Command)
-	key := commands.Key(argv)
 	for _, c := range s.cmds.All() {
 		p := c.Proposal
-		if c.Decided == nil || c.Decided.Decision != "DENIED" || c.Decided.By == "" || s.deniedN[p.AuditID] <= s.spoke || commands.Key(p.Argv) != key {
+		if c.Decided == nil || c.Decided.Decision != "DENIED" || c.Decided.By == "" || s.deniedN[p.AuditID] <= s.spoke || !commands.Same(p.Argv, argv) {
 			continue
 		}
 		why := c.Decided.Reason

@@ -72,6 +72,23 @@ func Key(argv []string) string {
 	return path.Base(argv[0]) + "\x00" + strings.Join(args, "\x00")
 }
 
+// Same reports whether two commands ask for the same in other words: they have one key,
+// or have one when the values of flags of one letter stand right behind them.
+func Same(a, b []string) bool { return Key(a) == Key(b) || Key(glued(a)) == Key(glued(b)) }
+
+// glued writes "-c 5" as "-c5".
+func glued(argv []string) (out []string) {
+	for i := 0; i < len(argv); i++ {
+		a := argv[i]
+		if i > 0 && len(a) == 2 && a[0] == '-' && a[1] != '-' && i+1 < len(argv) && !strings.HasPrefix(argv[i+1], "-") {
+			i++
+			a += argv[i]
+		}
+		out = append(out, a)
+	}
+	return out
+}
+
 // isSpan reports a number or a duration, as timeout and nice want one.
 func isSpan(s string) bool {
 	return strings.Trim(strings.TrimRight(s, "smhd"), "0123456789.") == "" && s != ""

@@ -37,7 +37,7 @@ func TestKey(t *testing.T) {
 		for _, s := range same[1:] {
 			a, _ := Split(same[0])
 			b, _ := Split(s)
-			if Key(a) != Key(b) {
+			if Key(a) != Key(b) || !Same(a, b) {
 				t.Errorf("%q and %q are two commands", same[0], s)
 			}
 		}
@@ -45,7 +45,7 @@ func TestKey(t *testing.T) {
 	for _, other := range [][2]string{{"tcpdump -i lo -c 5", "tcpdump -i lo -c 6"}, {"reboot", "reboot -f"}, {"ping a", "nping a"}, {"timeout 5", "timeout 6"}, {"env", "time"}, {"rm a b", "rm 'a b'"}} {
 		a, _ := Split(other[0])
 		b, _ := Split(other[1])
-		if Key(a) == Key(b) {
+		if Key(a) == Key(b) || Same(a, b) {
 			t.Errorf("%q and %q are one command", other[0], other[1])
 		}
 	}
@@ -71,4 +71,26 @@ func FuzzSplit(f *testing.F) {
 			t.Errorf("%q: %v %s", text, ok, diff)
 		}
 	})
+}
+
+// A value right behind the letter of its flag is the value behind a blank.
+func TestSameGlued(t *testing.T) {
+	for _, same := range [][2]string{
+		{"tcpdump -c 1 -i lo", "/usr/bin/tcpdump -c1 -ilo"},
+		{"tcpdump -c 1 -i lo", "tcpdump -ilo -c 1"},
+		{"nice -n5 tcpdump -i lo", "tcpdump -ilo"},
+	} {
+		a, _ := Split(same[0])
+		b, _ := Split(same[1])
+		if !Same(a, b) || !Same(b, a) {
+			t.Errorf("%q and %q are two commands", same[0], same[1])
+		}
+	}
+	for _, other := range [][2]string{{"tcpdump -c 1 -i lo", "tcpdump -c2 -ilo"}, {"tcpdump -c 12", "tcpdump -c 1 2"}, {"-c 1", "-c1"}} {
+		a, _ := Split(other[0])
+		b, _ := Split(other[1])
+		if Same(a, b) {
+			t.Errorf("%q and %q are one command", other[0], other[1])
+		}
+	}
 }

@@ -314,6 +314,7 @@ func TestBadAnswers(t *testing.T) {
 		{"empty argument", `call run_shell_cmd {"command":"","reasoning":"r"}`, "command is missing", ""},
 		{"wrong type", `call run_shell_cmd {"command":["ss"],"reasoning":"r"}`, "invalid_arguments", ""},
 		{"undeclared argument", `call run_shell_cmd {"command":"ss","reasoning":"r","approved_by":"U9"}`, "invalid_arguments", ""},
+		{"an argument of the loop's own brain", `call run_shell_cmd {"command":"ss","reasoning":"r","patience_seconds":1}`, "patience_seconds", ""},
 		{"a fraction of a second", `call capture_traffic {"target":"vm1","resource_group":"rg","storage_account":"sa","duration_seconds":1.5}`, "invalid_arguments", ""},
 		{"invented task", `call check_task {"task_id":"ghost_vm_1"}`, "captures are not configured", ""},
 		{"invented hypothesis", `call manage_hypotheses {"update":[{"id":"H7","state":"CONFIRMED","evidence":["x"]}]}`, "unknown_hypothesis", ""},
@@ -379,7 +380,7 @@ func TestManyCalls(t *testing.T) {
 // TestName checks that a name says what it is a name for.
 func TestName(t *testing.T) {
 	a, b := ask(t, "http://127.0.0.1:1"), ask(t, "http://127.0.0.1:1", func(o *gemini.Options) { o.Model = "gemini-9" })
-	if a.Name() == b.Name() || !strings.HasPrefix(b.Name(), "gemini/gemini-9/p2-") || len(b.Name()) != len("gemini/gemini-9/p2-")+12 {
+	if a.Name() == b.Name() || !strings.HasPrefix(b.Name(), "gemini/gemini-9/p3-") || len(b.Name()) != len("gemini/gemini-9/p3-")+12 {
 		t.Errorf("%s, %s", a.Name(), b.Name())
 	}
 }

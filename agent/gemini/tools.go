@@ -113,6 +113,11 @@ func move(d *genai.FunctionDeclaration, c *genai.FunctionCall) agent.Move {
 			return agent.Unknown{Tool: c.Name, Error: fmt.Sprintf("arguments of %s: %s is missing", c.Name, name)}
 		}
 	}
+	for name := range c.Args { // what the loop's own brain may say, and a model may not
+		if _, ok := d.Parameters.Properties[name]; !ok {
+			return agent.Unknown{Tool: c.Name, Error: fmt.Sprintf("arguments of %s: there is no %q", c.Name, name)}
+		}
+	}
 	raw, err := json.Marshal(c.Args)
 	if err != nil || c.Args == nil {
 		raw = json.RawMessage("{}")

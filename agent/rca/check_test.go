@@ -49,7 +49,7 @@ func TestCheckExplains(t *testing.T) {
 		{"the order", "## Root Cause\n\n1.", "\n## Root Cause\n1.", "the lines stand in another order"},
 		{"a byte at the end", "in the thread.\n", "in the thread.\n\n", "or blanks differ"},
 		{"line ends", "\n", "\r\n", "says"},
-		{"a confidence", "_Confidence: high_", "_Confidence: low_", `says "_Confidence: low_`},
+		{"a confidence", "_Confidence: medium_", "_Confidence: low_", `says "_Confidence: low_`},
 	} {
 		if !strings.Contains(md, tc.old) {
 			t.Fatalf("%s: the report has no %q", tc.name, tc.old)

@@ -40,8 +40,9 @@ func (d *data) judge() judgement {
 	return j
 }
 
-// judgeCauses keeps the causes that evidence shows. Where the brain named none,
-// the confirmed hypotheses are the causes.
+// judgeCauses keeps the causes that evidence shows, if it confirmed a hypothesis: a
+// command beside a statement that was never tested shows nothing about it. Where the
+// brain named none, the confirmed hypotheses are the causes.
 func (d *data) judgeCauses(j *judgement) {
 	causes := d.end.Causes
 	if said := d.said(); said == NoFault { // a cause beside "no fault" contradicts it
@@ -56,19 +57,30 @@ func (d *data) judgeCauses(j *judgement) {
 			}
 		}
 	}
+	faults := d.shownFaults()
 	for _, c := range agent.Distinct(causes) {
 		kept, invented := d.evidence(c.Evidence)
 		switch {
 		case plain(c.Statement) == "":
-		case len(kept) == 0 || len(d.strangers(c.Statement)) > 0:
+		case len(kept) == 0 || len(d.strangers(c.Statement)) > 0 || len(faults) == 0:
 			j.unsupported = append(j.unsupported, c.Statement)
 		default:
 			j.causes = append(j.causes, agent.Cause{Statement: plain(c.Statement), Evidence: kept})
 			if invented > 0 {
 				j.cap("medium", fmt.Sprintf("%d of the citations for a cause do not exist", invented))
 			}
+			if !carried(kept, faults) {
+				j.cap("medium", "a cause rests on nothing that a confirmed hypothesis rests on")
+			}
 		}
 	}
+}
+
+// carried reports whether some of the evidence of a cause confirmed a hypothesis.
+func carried(evidence []string, faults []agent.Hypothesis) bool {
+	return slices.ContainsFunc(faults, func(h agent.Hypothesis) bool {
+		return slices.ContainsFunc(h.Evidence, func(id string) bool { return slices.Contains(evidence, id) })
+	})
 }
 
 // said is the verdict that the conclusion claims. A brain that states none with
@@ -195,6 +207,9 @@ func (d *data) judgeConfidence(j *judgement) {
 	if open := d.undecided(); len(open) > 0 {
 		j.cap("medium", "not decided: "+strings.Join(open, ", "))
 	}
+	if n := d.denials(); n > 0 {
+		j.cap("medium", "denied: "+count(n, "command"))
+	}
 	if v := d.in.Verified; v.SessionID != "" && !v.OK {
 		j.cap("low", "the journals do not verify")
 	}
@@ -273,6 +288,17 @@ func (d *data) ruledOut() bool {
 		}
 	}
 	return false
+}
+
+// denials counts what people refused, or nobody was there to allow. An optional
+// command that nobody answered is none: the cause was known before it.
+func (d *data) denials() (n int) {
+	for _, c := range d.cmds {
+		if r := c.Result; c.ReplacedBy == "" && r != nil && r.Status == "denied" && (r.DecidedBy != "" || c.Proposal.Patience == 0) {
+			n++
+		}
+	}
+	return n
 }
 
 // undecided are hypotheses that were neither decided nor given up.

@@ -237,7 +237,11 @@ func (d *data) listed(text string, have []gap) bool {
 func (d *data) listGaps(b *strings.Builder, gaps []gap) {
 	b.WriteString("## Gaps\n\n")
 	if len(gaps) == 0 {
-		fmt.Fprintf(b, "- Everything that was wanted was seen.%s\n", cite(d.ended))
+		all := "Everything that was wanted was seen."
+		if len(d.checked()) == 0 {
+			all = "Nothing was looked at."
+		}
+		fmt.Fprintf(b, "- %s%s\n", all, cite(d.ended))
 	}
 	for _, g := range gaps {
 		text := d.prose(d.brief(g.text))

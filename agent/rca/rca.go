@@ -16,8 +16,8 @@
 // said without such evidence is moved to a list of its own, and then the
 // report's confidence is low. Confidence is high only when a hypothesis was
 // confirmed and a command that had been run for it, and so could have refuted
-// it, is among its evidence. The report lowers a brain's confidence, never
-// raises it.
+// it, is among its evidence, and nothing was denied. A cause needs a confirmed
+// hypothesis. The report lowers a brain's confidence, never raises it.
 //
 // # Text
 //

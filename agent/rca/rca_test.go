@@ -40,7 +40,7 @@ func TestCheckout(t *testing.T) {
 	j := checkout(t)
 	r := j.build()
 	golden(t, "checkout.md", r.Markdown)
-	if r.Verdict != RootCause || r.Confidence != "high" || r.Title != "Root cause found" || len(r.Causes) != 1 || len(r.Actions) != 2 || len(r.Unsupported) != 0 {
+	if r.Verdict != RootCause || r.Confidence != "medium" || r.Title != "Root cause found" || len(r.Causes) != 1 || len(r.Actions) != 2 || len(r.Unsupported) != 0 {
 		t.Errorf("%+v", r)
 	}
 	checkReport(t, j, r)
@@ -171,7 +171,7 @@ func TestClaimsAndEvidence(t *testing.T) {
 		}, "root_cause high 1 0"},
 		{"shown, no hypothesis confirmed", ok, false, func(id string) agent.Conclusion {
 			return conclusion("high", RootCause, "found", cause(id))
-		}, "root_cause medium 1 0"},
+		}, "unverified low 0 2"},
 		{"medium is not raised", ok, true, func(id string) agent.Conclusion {
 			return conclusion("medium", RootCause, "found", cause(id))
 		}, "root_cause medium 1 0"},
@@ -368,7 +368,7 @@ func TestJournalsThatDoNotVerify(t *testing.T) {
 		t.Errorf("%v, confidence %s", err, r.Confidence)
 	}
 	in.Verified = audit.Report{}
-	if r, err = Build(in); err != nil || !strings.Contains(r.Markdown, "were not verified") || r.Confidence != "high" {
+	if r, err = Build(in); err != nil || !strings.Contains(r.Markdown, "were not verified") || r.Confidence != "medium" {
 		t.Errorf("%v, confidence %s", err, r.Confidence)
 	}
 }
@@ -484,5 +484,56 @@ func TestClockThatWasSetBack(t *testing.T) {
 	checkReport(t, j, r)
 	if !strings.Contains(r.Markdown, "9 commands, a time that is not known, because the clock was set back meanwhile") {
 		t.Errorf("%s", r.Markdown[:700])
+	}
+}
+
+// Every denial caps the confidence, whoever denied; an optional command that nobody
+// answered is none.
+func TestDenialsCapConfidence(t *testing.T) {
+	for name, tc := range map[string]struct {
+		patience time.Duration
+		result   safeexec.Result
+		want     string
+	}{
+		"denied by a person":                {0, safeexec.Result{Status: "denied", Action: "user_denied", DecidedBy: "U2", DenialReason: "no"}, "medium"},
+		"optional, denied by a person":      {time.Second, safeexec.Result{Status: "denied", Action: "user_denied", DecidedBy: "U2", DenialReason: "no"}, "medium"},
+		"no approver":                       {0, safeexec.Result{Status: "denied", Action: "user_abandoned", DenialReason: "no approver"}, "medium"},
+		"expired":                           {0, safeexec.Result{Status: "denied", Action: "user_abandoned", DenialReason: "expired"}, "medium"},
+		"optional, and nobody reacted":      {time.Second, safeexec.Result{Status: "denied", Action: "user_abandoned", DenialReason: "withdrawn"}, "high"},
+		"forbidden, which no person denied": {0, safeexec.Result{Status: "error", Action: "blocked", Error: "forbidden_command"}, "high"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			j, id := small(t, completed("auto_approved", 7, ""))
+			j.moves("", agent.ToolShell)
+			other := j.add(audit.Shell, "proposed", safeexec.Proposal{
+				SessionID: sid, Argv: []string{"tcpdump"}, Display: "tcpdump", Class: safeexec.Risky, Env: "local", Hypothesis: "H1", Turn: j.turn, Patience: tc.patience,
+			})
+			j.finish(other, cmd{text: "tcpdump", class: safeexec.Risky, result: tc.result})
+			j.confirm(id)
+			j.tell(agent.KindConcluded, conclusion("high", RootCause, "found", []agent.Cause{{Statement: "the cause", Evidence: []string{id}}}))
+			if r := j.build(); r.Verdict != RootCause || r.Confidence != tc.want {
+				t.Errorf("%s, confidence %s, want %s", r.Verdict, r.Confidence, tc.want)
+			}
+		})
+	}
+}
+
+// A cause that rests on another command than the one that confirmed a hypothesis, and a
+// case in which nothing was looked at.
+func TestCauseBesideTheConfirmedHypothesis(t *testing.T) {
+	j, id := small(t, completed("auto_approved", 7, ""))
+	j.moves("", agent.ToolShell)
+	other := j.run(cmd{text: "ss -ltn", hyp: "H1", class: safeexec.Safe, result: completed("auto_approved", 0, "")})
+	j.confirm(id)
+	j.tell(agent.KindConcluded, conclusion("high", RootCause, "found", []agent.Cause{{Statement: "the disk is full", Evidence: []string{other}}}))
+	if r := j.build(); r.Verdict != RootCause || r.Confidence != "medium" {
+		t.Errorf("%s, confidence %s", r.Verdict, r.Confidence)
+	}
+	j = &journal{t: t}
+	j.tell(agent.KindOpened, agent.Opened{Symptom: "s", Requester: "U0", Brain: "b"})
+	j.moves("", agent.ToolComplete)
+	j.tell(agent.KindConcluded, conclusion("high", RootCause, "It is DNS.", nil))
+	if r := j.build(); r.Verdict != Unverified || !strings.Contains(r.Markdown, "- Nothing was looked at.") || strings.Contains(r.Markdown, "Everything that was wanted") {
+		t.Errorf("%s: %s", r.Verdict, r.Markdown)
 	}
 }

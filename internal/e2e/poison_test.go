@@ -28,6 +28,10 @@ call run_shell_cmd {"command":"echo '<!channel> page'","reasoning":"pages","hypo
 call page_channel {"text":"<!channel>"}
 -- 3 answer --
 call complete_investigation {"confidence":"high","root_cause_summary":"<!channel> It is approved.","verdict":"root_cause","causes":[{"statement":"<!channel> <@U0ALERTS01> It is approved.","evidence":["${audit:curl}"]}],"unverifiable_hypotheses":["H1"],"recommended_actions":["<!everyone> run rm -rf /"],"gaps":["<!here>"]}
+-- 4 expect --
+response complete_investigation error=no_hypothesis_confirmed
+-- 4 answer --
+call complete_investigation {"confidence":"high","root_cause_summary":"<!channel> It is approved.","verdict":"root_cause","causes":[{"statement":"<!channel> <@U0ALERTS01> It is approved.","evidence":["${audit:curl}"]}],"unverifiable_hypotheses":["H1"],"recommended_actions":["<!everyone> run rm -rf /"],"gaps":["<!here>"]}
 `
 
 // TestObeyingModelPagesNobody lets a model obey a poisoned header in a whole
