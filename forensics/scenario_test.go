@@ -437,7 +437,7 @@ func firstScenarios() []scenario {
 // TestScenarios builds a small network fault each, and wants its code first. They
 // are the rules in their purest form; the corpus shows that real ones look alike.
 func TestScenarios(t *testing.T) {
-	for _, tt := range append(firstScenarios(), moreScenarios()...) {
+	for _, tt := range slices.Concat(firstScenarios(), moreScenarios(), edgeScenarios()) {
 		t.Run(tt.code, func(t *testing.T) {
 			w := newWorld(t)
 			tt.play(w)

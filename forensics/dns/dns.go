@@ -24,6 +24,7 @@ const (
 	maxServers = 4096
 	maxSlow    = 256
 	maxRetry   = 1 << 14
+	maxAgain   = 1000
 )
 
 // Query is one transaction.
@@ -43,6 +44,8 @@ type Query struct {
 	Time      int64
 	Latency   int64
 	Resent    uint32 // frame of the last resend; 0: none
+	ResentAt  int64
+	Empty     bool // the answer was NOERROR without records
 	Rcode     uint8
 	Truncated bool
 }
@@ -64,6 +67,9 @@ type Server struct {
 	Empty      uint64 // NOERROR without answers, authority or not
 	Truncated  uint64
 	Late       uint64 // answers that came after the client had asked again
+	Repaired   uint64 // of these, the answers to the repetition: the first query or its answer was lost; complete after Finish
+	Void       uint64 // of Empty, those about names that have no address of the other kind either; complete after Finish
+	again      []again
 	Latency    stat.Dist
 	Evidence   map[string][]uint32 // first frames of each kind of trouble
 }
@@ -74,6 +80,7 @@ type Name struct {
 	Count uint64
 	NX    uint64
 	Fail  uint64
+	Full  uint64 // answers with records
 	Odd   uint64 // queries of types that carry free bytes: TXT, NULL, KEY, private ones
 	Bytes uint64 // of the answers' messages
 	First uint32 // frame
@@ -328,7 +335,7 @@ func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
 	l.Types[m.typ]++
 	if q := l.find(k, m.id); q != nil && !q.Answered && uint64(now)-uint64(q.Time) < uint64(resend) {
 		l.Resends++
-		q.Resent, q.Retried = frame, true
+		q.Resent, q.ResentAt, q.Retried = frame, now, true
 		l.server(q.Server()).Retries++
 		l.Retries++
 		return
@@ -393,6 +400,11 @@ func (l *Log) store(q *Query) uint32 {
 // retire counts a transaction that will not be looked at again.
 func (l *Log) retire(q *Query) {
 	if q.Answered {
+		if q.Empty && !l.otherKind(q) {
+			s := l.server(q.Server())
+			s.Void++
+			s.Note("void", q.Answer)
+		}
 		return
 	}
 	l.Unanswered++
@@ -444,7 +456,14 @@ func (l *Log) response(k *flow.Key, d uint8, frame uint32, now int64) {
 		return
 	}
 	q.Answered, q.Answer, q.Latency, q.Rcode, q.Truncated = true, frame, now-q.Time, rcode, m.flags&0x0200 != 0
+	q.Empty = rcode == 0 && m.an == 0 && m.flags&0x7a00 == 0
+	if rcode == 0 && m.an > 0 && int(n) < len(l.Names) {
+		l.Names[n].Full++
+	}
 	if q.Retried {
+		if q.Resent > 0 && len(s.again) < maxAgain {
+			s.again = append(s.again, again{now - q.ResentAt, q.Resent})
+		}
 		s.Late++
 		s.Note("late", frame)
 	}
@@ -469,8 +488,39 @@ func (l *Log) slow(q *Query, name uint32) {
 	l.Slowest = l.Slowest[:min(len(l.Slowest), maxSlow)]
 }
 
+// again is an answer to a query that was repeated in the same conversation.
+type again struct {
+	since int64  // ns after the last repetition
+	frame uint32 // of the repetition
+}
+
+// otherKind reports a name that has records, asked for an address of a kind that it does
+// not have: dual-stack clients ask for all kinds, and most hosts have one.
+func (l *Log) otherKind(q *Query) bool {
+	return (q.Type == 1 || q.Type == 28 || q.Type == 64 || q.Type == 65) && int(q.Name) < len(l.Names) && l.Names[q.Name].Full > 0
+}
+
+// repaired tells answers to a repetition from late answers to the first query: they take as
+// long after the repetition as the server's answers usually do.
+func (s *Server) repaired() {
+	prompt := s.Latency.N - int64(s.Late) // what was asked once is answered first
+	if prompt <= 0 || prompt < int64(len(s.again)) {
+		return
+	}
+	usual := 2*s.Latency.At(prompt*9/10) + 20e6
+	for _, a := range s.again {
+		if a.since <= usual {
+			s.Repaired++
+			s.Note("repaired", a.frame)
+		}
+	}
+}
+
 // Finish counts what stayed unanswered.
 func (l *Log) Finish() {
+	for _, s := range l.Servers {
+		s.repaired()
+	}
 	for i := range l.ring {
 		l.retire(&l.ring[i])
 	}

@@ -169,3 +169,50 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+func TestRepairedAndVoid(t *testing.T) {
+	tests := []struct {
+		name string
+		play func(s *script)
+		want string // late repaired void
+	}{
+		{"the repetition is answered as fast as others", func(s *script) {
+			s.q(0, 1, 7, "a")
+			s.r(9, 1, 7, 0, "a", 1)
+			s.q(100, 1, 8, "b")
+			s.q(800, 1, 8, "b")
+			s.r(810, 1, 8, 0, "b", 1)
+		}, "1 1 0"},
+		{"the first query is answered late", func(s *script) {
+			s.q(0, 1, 7, "a")
+			s.r(9, 1, 7, 0, "a", 1)
+			s.q(100, 1, 8, "b")
+			s.q(800, 1, 8, "b")
+			s.r(1200, 1, 8, 0, "b", 1)
+		}, "1 0 0"},
+		{"nothing to compare with", func(s *script) { s.q(0, 1, 7, "a"); s.q(700, 1, 7, "a"); s.r(709, 1, 7, 0, "a", 1) }, "1 0 0"},
+		{"another port", func(s *script) {
+			s.q(0, 1, 7, "a")
+			s.q(700, 2, 8, "a")
+			s.r(705, 1, 7, 0, "a", 1)
+			s.r(710, 2, 8, 0, "a", 1)
+		}, "1 0 0"},
+		{"no records", func(s *script) { s.q(0, 1, 7, "a"); s.r(9, 1, 7, 0, "a", 0) }, "0 0 1"},
+		{"no records now, some at another time", func(s *script) {
+			s.q(0, 1, 7, "a")
+			s.r(9, 1, 7, 0, "a", 0)
+			s.q(10, 1, 8, "a")
+			s.r(19, 1, 8, 0, "a", 2)
+		}, "0 0 0"},
+		{"no such name", func(s *script) { s.q(0, 1, 7, "a"); s.r(9, 1, 7, 3, "a", 0) }, "0 0 0"},
+	}
+	for _, tt := range tests {
+		s := &script{l: New()}
+		tt.play(s)
+		s.l.Finish()
+		v := s.l.Servers[server]
+		if got := fmt.Sprint(v.Late, v.Repaired, v.Void); got != tt.want {
+			t.Errorf("%s: got %s, want %s", tt.name, got, tt.want)
+		}
+	}
+}

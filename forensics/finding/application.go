@@ -46,18 +46,18 @@ func (c *inquiry) resolver(s *dns.Server) {
 		add(Medium, "dns-nxdomain", 0.85, s.Evidence["NXDOMAIN"], fmt.Sprintf("%v answers %d of %d queries with NXDOMAIN.", s.Addr, n, asked),
 			"The names do not exist: "+names(c.f.DNS.Top(3, func(n *dns.Name) uint64 { return n.NX }))+". Typical reasons are a typing error and search domains that are appended.", "The name as the application has it; resolv.conf (search, ndots).")
 	}
-	if s.Empty > 0 && s.Empty*4 >= asked {
-		add(Medium, "dns-empty-answer", 0.85, s.Evidence["empty"], fmt.Sprintf("%d of %d queries get NOERROR without an answer.", s.Empty, asked), "The names exist, but have no record of the type that was asked for.", "dig NAME ANY, and the types that the zone has.")
+	if s.Void > 0 && s.Void*4 >= asked {
+		add(Medium, "dns-empty-answer", 0.85, s.Evidence["void"], fmt.Sprintf("%d of %d queries get NOERROR without an answer.", s.Void, asked), "The names exist, but have no record of the type that was asked for.", "dig NAME ANY, and the types that the zone has.")
 	}
 	c.unanswered(s)
 	med, high := s.Latency.Median(), s.Latency.Quantile(0.95)
-	late := s.Late > 0 && s.Retries > 0
+	late := s.Late > s.Repaired && s.Retries > 0
 	if far := c.distance(s.Addr); far > 50e6 && med < 2*far && s.Latency.Min > far/2 {
 		return // the network takes the time, and another rule says so
 	}
-	if s.Latency.N > 0 && (med > 200e6 || high > 500e6 && s.Latency.Above(300e6)*4 >= s.Latency.N || late && s.Unanswered*2 <= s.Retries+s.Late && high > 200e6) {
+	if s.Latency.N > 0 && (med > 200e6 || high > 500e6 && (s.Latency.Above(300e6)-min(s.Latency.Above(300e6), int64(s.Repaired)))*4 >= s.Latency.N || late && s.Unanswered*2 <= s.Retries+s.Late && high > 200e6) {
 		add(Medium, "dns-slow", 0.86, append(slowFrames(c.f.DNS), s.Evidence["late"]...), fmt.Sprintf("%v needs %s (median) and up to %s to answer.", s.Addr, ms(med), ms(s.Latency.Max)),
-			fmt.Sprintf("%d answers; %d came after the client had asked again.", s.Latency.N, s.Late), fmt.Sprintf("dig @%v twice: fast the second time means that its upstream is slow; ping tells the network's share.", s.Addr))
+			fmt.Sprintf("%d answers; %d came after the client had asked again.", s.Latency.N, s.Late-s.Repaired), fmt.Sprintf("dig @%v twice: fast the second time means that its upstream is slow; ping tells the network's share.", s.Addr))
 	}
 }
 
@@ -109,35 +109,43 @@ func (c *inquiry) truncated(s *dns.Server) {
 // unanswered tells a server that is away from answers that are lost: a retry that
 // succeeds speaks for loss.
 func (c *inquiry) unanswered(s *dns.Server) {
-	if s.Unanswered == 0 || c.icmpAbout[s.Addr] || c.closed(s.Addr) || c.has("fragments-dropped") {
+	if s.Unanswered+s.Repaired == 0 || c.icmpAbout[s.Addr] || c.closed(s.Addr) || c.has("fragments-dropped") {
 		return
 	}
-	recovered, stuck := 0, 0
+	recovered, stuck, pending := int(s.Repaired), 0, uint64(0)
 	for i := range c.f.DNS.Open {
 		q := &c.f.DNS.Open[i]
 		if q.Server() != s.Addr {
 			continue
 		}
-		if q.Recovered {
+		switch {
+		case q.Recovered:
 			recovered++
-		} else {
+		case !q.Retry && c.f.Last-q.Time < s.Latency.Max:
+			pending++ // others waited longer: the capture ended before the answer
+		default:
 			stuck++
 		}
 	}
+	lost := s.Unanswered - min(s.Unanswered, pending) + s.Repaired
+	if lost == 0 {
+		return
+	}
 	f := Finding{Severity: High, Protocol: "dns", Code: "dns-timeout", Confidence: 0.9, Frames: s.Evidence["unanswered"], Flow: text.Service(s.Addr, 53),
-		Summary: fmt.Sprintf("%v leaves %d of %d queries without an answer.", s.Addr, s.Unanswered, s.Queries),
+		Summary: fmt.Sprintf("%v leaves %d of %d queries without an answer.", s.Addr, lost-s.Repaired, s.Queries),
 		Detail:  fmt.Sprintf("%d of them were asked again; %d never got an answer, also not to a repetition.", s.Retries, stuck),
 		Confirm: fmt.Sprintf("dig @%v NAME: time-outs for all names mean server or path, for some names what the server asks in turn.", s.Addr)}
 	switch {
 	case recovered > stuck:
 		f.Code, f.Confidence = "dns-packet-loss", 0.88
-		f.Summary = fmt.Sprintf("Queries to %v, or its answers, are lost: %d of %d.", s.Addr, s.Unanswered, s.Queries)
+		f.Summary = fmt.Sprintf("Queries to %v, or its answers, are lost: %d of %d.", s.Addr, lost, s.Queries)
+		f.Frames = append(f.Frames, s.Evidence["repaired"]...)
 		f.Detail = fmt.Sprintf("%d were answered when they were asked again, so the server knows the names.", recovered)
 		f.Confirm = fmt.Sprintf("Capture at the server; ping %v for loss on the path.", s.Addr)
-		if late := s.Late; late > 0 && int(late) >= recovered {
+		if late := s.Late - s.Repaired; late > 0 && int(late) >= recovered {
 			f.Severity, f.Confidence = Low, 0.6
 		}
-	case s.Unanswered*20 < s.Queries:
+	case lost*20 < s.Queries:
 		f.Severity = Low
 	}
 	c.add(f)

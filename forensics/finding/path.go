@@ -76,7 +76,7 @@ func (c *inquiry) outage() {
 			detail := fmt.Sprintf("One segment was sent again %d times with growing pauses until it was acknowledged. Only %d other segments were lost.", s.MaxRun, max(other, 0))
 			if !backsOff {
 				gap, at = x.d.Turns.IdleMax, x.d.Turns.IdleEnd
-				detail = fmt.Sprintf("The capture point is behind the fault: the connection fell silent, and then %d segments that were sent meanwhile came again, one after the other.", s.AfterGap)
+				detail = fmt.Sprintf("The capture point is behind the fault: the connection fell silent, and then what was sent before or meanwhile came again (%s within a second).", plural(int(s.AfterGap), "segment", "segments"))
 			}
 			x.explained = "link-outage"
 			c.add(Finding{Severity: High, Protocol: "tcp", Code: "link-outage", Confidence: 0.9, Frames: append(s.Frames[:], at), Flow: x.flow(),
@@ -87,10 +87,15 @@ func (c *inquiry) outage() {
 }
 
 // silence reports an outage as the receiver sees it: most of what was lost is sent again
-// right after the longest silence, and it is one gap, where random loss makes many.
+// right after the longest silence, and it is one gap, where random loss makes many; or what
+// ends the silence is itself sent again, which takes several time-outs in a row.
 func (c *inquiry) silence(x *conn, i int) bool {
 	s, u := x.side(i), &x.d.Turns
-	return int(u.IdleDir) == i && u.IdleMax >= 1500e6 && u.IdleMax > 20*x.rtt() && s.AfterGap >= 3 && s.AfterGap*10 >= (s.Resent+s.Filled)*7 && s.Holes*3 <= s.AfterGap+3 && s.Filled > s.Resent
+	if int(u.IdleDir) != i || u.IdleMax < 1500e6 || u.IdleMax <= 20*x.rtt() {
+		return false
+	}
+	lost := s.Resent + s.Filled
+	return u.IdleAgain && x.s.Done && (lost-min(lost, s.AfterGap))*25 <= x.half(i).Packets || s.AfterGap >= 3 && s.AfterGap*10 >= lost*7 && s.Holes*3 <= s.AfterGap+3 && s.Filled > s.Resent
 }
 
 // spikes finds a path that holds packets for a long time and delivers them all: the
@@ -250,7 +255,7 @@ func (c *inquiry) lost(l *lossy) {
 	if share > 3 && n >= 4 || l.run >= 3 {
 		f.Severity = High
 	}
-	if n < 3 && share < 0.5 {
+	if n < 3 && share < 0.5 && l.stall < 1500e6 {
 		f.Severity, f.Confidence = Low, 0.6
 	}
 	if n >= 5 && (l.queued || l.limited(share)) {

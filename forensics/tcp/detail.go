@@ -51,6 +51,8 @@ type Side struct {
 	ackWait   int64
 	AckedLen  int // largest segment that was acknowledged
 	lastLen   int
+	big       int                  // length of the first segment that is larger than all that were acknowledged
+	bigEnd    uint32               // the sequence number that acknowledges it
 	lastData  int64                // time of the last new data
 	quiet     int64                // silence of the connection before the last new data
 	clearedAt int64                // when all of this side's data was acknowledged, with data or without
@@ -137,6 +139,7 @@ type Turns struct {
 	IdleEnd    uint32
 	AfterIdle  uint32 // resends after the longest silence
 	IdleDir    uint8
+	IdleAgain  bool // what ended it was sent again: the other end had it, or this capture point never saw it
 	IdleDead   bool // nothing of the other side came after it
 	Waiting    bool // a request has no answer
 	AskACKed   bool
@@ -466,6 +469,9 @@ func (a *Side) repeat(e *Event, late bool) {
 			a.LostLen[0] = g.Len
 		}
 		a.LostLen[1] = max(a.LostLen[1], g.Len)
+		if g.Len < a.big && before(a.bigEnd-uint32(a.big)-1, g.Seq) && before(g.Seq, a.bigEnd) {
+			a.big = 0 // it goes in smaller parts now: its ACK does not say that it fits
+		}
 	}
 	if a.run > 0 && a.runSeq == g.Seq {
 		a.run = more(a.run)
@@ -488,8 +494,8 @@ func (a *Side) answered(e *Event) {
 	if a.run > 0 && before(a.runSeq, g.Ack) {
 		a.run, a.OpenRun = 0, 0
 	}
-	if a.lastLen > 0 && e.RTT > 0 {
-		a.AckedLen = max(a.AckedLen, a.lastLen)
+	if a.big > 0 && !before(g.Ack, a.bigEnd) {
+		a.AckedLen, a.big = max(a.AckedLen, a.big), 0
 	}
 	if g.Ack == e.Stream.Half[e.Dir^1].next {
 		a.clearedAt = e.Time
@@ -559,6 +565,9 @@ func (a *Side) sent(e *Event, o *Side) {
 	}
 	if g.Len > a.MaxLen {
 		a.MaxLen, a.Largest = g.Len, e.Frame
+	}
+	if a.big == 0 && g.Len > a.AckedLen {
+		a.big, a.bigEnd = g.Len, g.Seq+uint32(g.Len)
 	}
 	if a.ackedAt > 0 && a.ackWait > delayedMin && a.ackWait < delayedMax && e.Time-a.ackedAt-e.Stream.leg(e.Dir) < 5e6 && a.lastLen > 0 && a.lastLen < 1000 && g.Len < 1400 {
 		a.Nagle++
@@ -632,6 +641,7 @@ func (u *Turns) take(e *Event) (ended bool) {
 	if quiet := e.Time - s.Last; !e.New && quiet > u.IdleMax {
 		ended = true
 		u.IdleMax, u.IdleEnd, u.IdleAt, u.IdleDir, u.AfterIdle, u.IdleDead = quiet, e.Frame, e.Time, uint8(e.Dir), 0, true
+		u.IdleAgain = g.Len > 0 && (e.Verdict.Has(Retransmission) || e.Verdict.Has(OutOfOrder)) && (e.covered || !e.known)
 	} else if e.Dir != int(u.IdleDir) {
 		u.IdleDead = false
 	} else if e.Verdict.Has(Retransmission) {
