@@ -52,7 +52,7 @@ const (
 
 // ask sends one request, and again while that can help.
 func (b *Brain) ask(ctx context.Context, contents []*genai.Content) (*genai.GenerateContentResponse, error) {
-	ends := time.Now().Add(b.o.Patience)
+	ends, far := time.Now().Add(b.o.Patience), 0
 	for attempt := 1; ; attempt++ {
 		resp, err := b.once(ctx, contents)
 		if err == nil {
@@ -63,7 +63,10 @@ func (b *Brain) ask(ctx context.Context, contents []*genai.Content) (*genai.Gene
 		}
 		e := b.explain(err)
 		pause := b.pause(attempt, e.after)
-		if !e.retry || attempt == maxAttempts || e.far && attempt == farAttempts || time.Now().Add(pause).After(ends) {
+		if far++; !e.far { // something answered: it is counted anew
+			far = 0
+		}
+		if !e.retry || attempt == maxAttempts || far == farAttempts || time.Now().Add(pause).After(ends) {
 			return nil, e
 		}
 		b.o.Log.Info("the model is asked again", "attempt", attempt, "pause", pause, "err", e)

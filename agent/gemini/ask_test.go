@@ -79,6 +79,7 @@ func TestRetry(t *testing.T) {
 		{"quota of the day", "-- 1 fault --\nstatus 429\nretry 3s\nquota-day\n", 0, Quota, "used up", nil},
 		{"connections that break", "-- 1 fault --\nreset\n-- 2 fault --\nreset\n-- 3 " + hello, 3 * time.Second, "", "", nil},
 		{"nothing there", "-- 1 fault --\nreset\ntimes 3\n", 3 * time.Second, Unreachable, "cannot be reached", nil},
+		{"one connection that breaks after two that were answered", "-- 1 fault --\nstatus 503\ntimes 2\n-- 2 fault --\nreset\n-- 3 " + hello, 7 * time.Second, "", "", nil},
 		{"six attempts", "-- 1 fault --\nstatus 503\ntimes 6\nmessage The model is overloaded.\n", 31 * time.Second, Unreachable, "HTTP 503: The model is overloaded.", nil},
 		{"no patience", "-- 1 fault --\nstatus 503\ntimes 2\n", time.Second, Unreachable, "HTTP 503", func(o *Options) { o.Patience = 2 * time.Second }},
 		{"no answer in time", "-- 1 fault --\nhang\n-- 2 " + hello, 31 * time.Second, "", "", func(o *Options) { o.Timeout = 30 * time.Second }},

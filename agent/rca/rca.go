@@ -138,7 +138,7 @@ func (d *data) title(verdict string) string {
 		}
 		return "No root cause could be shown"
 	case "budget":
-		end = "Ended at the turn limit"
+		end = "Ended at the " + d.limit() + " limit"
 	case "brain_error":
 		end = "Ended without a conclusion"
 	default:

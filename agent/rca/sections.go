@@ -47,6 +47,17 @@ func (d *data) took() string {
 	return "a time that is not known, because the clock was set back meanwhile"
 }
 
+// limit is what a case that ended by its budget had used up.
+func (d *data) limit() string {
+	switch u, o := d.k.Usage, d.k.Opened; {
+	case o.MaxTokens > 0 && u.Tokens() >= o.MaxTokens:
+		return "token"
+	case o.MaxCost > 0 && u.CostUUSD >= o.MaxCost:
+		return "cost"
+	}
+	return "turn"
+}
+
 func (d *data) endedBy() string {
 	by := ""
 	if d.end.By != "" {
@@ -60,7 +71,7 @@ func (d *data) endedBy() string {
 	case "stopped":
 		return "stopped by a person" + by
 	case "budget":
-		return "ended at the turn limit" + by
+		return "ended at the " + d.limit() + " limit" + by
 	case "brain_error":
 		return "ended because the brain gave up"
 	}

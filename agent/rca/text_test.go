@@ -173,6 +173,24 @@ func TestPeopleAndEnds(t *testing.T) {
 	}
 }
 
+// A case that ended by its budget says which one.
+func TestWhichLimit(t *testing.T) {
+	for want, u := range map[string]agent.Usage{"turn": {Prompt: 9, CostUUSD: 4}, "token": {Prompt: 8, Output: 2, CostUUSD: 4}, "cost": {Prompt: 9, CostUUSD: 5}} {
+		d := someData(t)
+		d.end.EndedBy = "budget"
+		d.k.Opened.MaxTokens, d.k.Opened.MaxCost, d.k.Usage = 10, 5, u
+		if got, title := d.endedBy(), d.title(Unverified); !strings.Contains(got, "ended at the "+want+" limit") || title != "Ended at the "+want+" limit; no root cause was shown" {
+			t.Errorf("%s: %q, %q", want, got, title)
+		}
+	}
+	d := someData(t)
+	d.end.EndedBy = "budget" // no limits at all but the turns
+	d.k.Usage = agent.Usage{Prompt: 9, CostUUSD: 4}
+	if got := d.limit(); got != "turn" {
+		t.Error(got)
+	}
+}
+
 // A denial stands at the time of the press, with the words that followed; one without
 // words repeats nothing.
 func TestWhenAndWhyPeopleDenied(t *testing.T) {

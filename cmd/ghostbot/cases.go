@@ -12,6 +12,7 @@ import (
 	"text/tabwriter"
 	"time"
 
+	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/store"
@@ -79,6 +80,11 @@ func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
 	defer db.Close()
+	if audit.FileName(like, audit.Case) != "" { // an id is no text: a mistyped one is like nothing
+		if _, err := db.Get(ctx, store.Key{Scope: store.Deployment, Name: "case/" + like}); errors.Is(err, store.ErrNotFound) {
+			return nil, fail(exitNegative, "--like: there is no case %s in %s", like, dir)
+		}
+	}
 	if like != "" {
 		if out, err = memory.Like(ctx, db, like); err != nil {
 			return nil, fail(exitUnavailable, "%w", err)
