@@ -213,6 +213,8 @@ func outcome(c agent.Command) string {
 		return fmt.Sprintf("completed, exit %d", *r.ExitCode)
 	case r.Status == "completed" && r.Signal != "":
 		return "completed, ended by " + r.Signal
+	case r.Error == "outcome_unknown" && c.ReplacedBy != "":
+		return "error: outcome_unknown, run again as " + c.ReplacedBy
 	case r.Error != "":
 		return r.Status + ": " + r.Error
 	case r.Status == "denied" && r.DenialReason == "stopped":

@@ -354,3 +354,13 @@ func TestAccountsAreExplained(t *testing.T) {
 		t.Error("short names are explained")
 	}
 }
+
+// A command whose outcome is unknown and that was run once more says so, and where.
+func TestRunAgainIsSaid(t *testing.T) {
+	for r, want := range map[string]string{"": "error: outcome_unknown", "ghost_x_010": "error: outcome_unknown, run again as ghost_x_010"} {
+		c := agent.Command{Record: safeexec.Record{ReplacedBy: r, Result: &safeexec.Result{Status: "error", Error: "outcome_unknown"}}}
+		if got := outcome(c); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

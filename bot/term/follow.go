@@ -238,11 +238,15 @@ func (v *view) shell(e agent.Entry) {
 }
 
 func (v *view) proposed(p safeexec.Proposal) {
+	again := ""
+	if p.Repeat {
+		again = ", once more, because it is not known what came of it before"
+	}
 	if p.Class == safeexec.Safe {
-		v.f.print("[Shell] ", "SAFE — auto-approved: "+p.Display)
+		v.f.print("[Shell] ", "SAFE — auto-approved"+again+": "+p.Display)
 		return
 	}
-	v.f.print("[Shell] ", fmt.Sprintf("%s — %s", p.Class, p.Display))
+	v.f.print("[Shell] ", fmt.Sprintf("%s%s — %s", p.Class, again, p.Display))
 }
 
 func (v *view) decided(d safeexec.Decided) {

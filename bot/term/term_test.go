@@ -495,3 +495,20 @@ func TestEntriesArePrintedClean(t *testing.T) {
 		}
 	}
 }
+
+// A command that is run once more after an unknown outcome is announced as that.
+func TestRunAgainIsAnnounced(t *testing.T) {
+	k := &keys{}
+	f := New(Options{Console: k, Rules: show.Rules{Needed: func(string, string) int { return 1 }}})
+	v := &view{f: f, sid: "s", cmds: map[string]safeexec.Proposal{}, said: map[string]string{}}
+	v.proposed(safeexec.Proposal{Display: "first", Class: safeexec.Safe})
+	v.proposed(safeexec.Proposal{Display: "second", Class: safeexec.Safe, Repeat: true})
+	v.proposed(safeexec.Proposal{Display: "third", Class: safeexec.Risky, Repeat: true})
+	text, _ := k.screen()
+	flat := strings.Join(strings.Fields(text), " ")
+	for _, want := range []string{"SAFE — auto-approved: first", "SAFE — auto-approved, once more, because it is not known what came of it before: second", "RISKY, once more, because"} {
+		if !strings.Contains(flat, want) {
+			t.Errorf("%q is missing in\n%s", want, text)
+		}
+	}
+}
