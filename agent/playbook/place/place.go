@@ -12,7 +12,9 @@
 package place
 
 import (
+	"maps"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -186,6 +188,7 @@ var static = map[string]func(p *Place) bool{
 	"here-name":    func(p *Place) bool { return p.hereName() },
 	"path-named":   func(p *Place) bool { return p.Parent == nil && p.End.Path != "" },
 	"sometimes":    func(p *Place) bool { return p.About.Intermittent },
+	"sampled":      func(p *Place) bool { return p.fetches >= samples },
 }
 
 // dnsOnly reports whether a DNS server as such is in question, and no name.
@@ -241,18 +244,36 @@ func (p *Place) settle() {
 		delete(p.facts, "no-listener")
 		p.facts["listener-hidden"] = p.facts["connected"]
 	}
-	for word, seen := range p.slow {
-		delete(p.facts, word)
-		if len(seen) >= 2 && 2*len(seen) >= p.fetches {
-			p.facts[word] = seen
-		}
-	}
+	p.settleSlow()
 	ok := len(p.goodIDs)
 	switch {
 	case ok > 0 && p.failures > 0:
 		p.facts["flapping"] = append(append([]Fact{}, p.goodIDs...), p.facts["failed"]...)
 	case p.End.HTTP() && (ok >= 3 || ok > 0 && p.Has("stream")), !p.End.HTTP() && p.End.Port != 0 && ok >= 2:
 		p.facts["steady"] = p.goodIDs
+	}
+}
+
+// samples is how often one place is asked at most, and slowOnce, in seconds, what
+// no busy moment of this machine explains.
+const (
+	samples  = 5
+	slowOnce = 2.0
+)
+
+// settleSlow derives which phase is slow every time, or that some request was
+// slow while the others were not.
+func (p *Place) settleSlow() {
+	delete(p.facts, "slow-at-times")
+	for _, word := range slices.Sorted(maps.Keys(p.slow)) {
+		seen := p.slow[word]
+		delete(p.facts, word)
+		switch {
+		case len(seen) >= 2 && 2*len(seen) >= p.fetches:
+			p.facts[word] = seen
+		case p.fetches >= samples && (len(seen) >= 2 || p.slowest >= slowOnce) && len(seen) > len(p.facts["slow-at-times"]):
+			p.facts["slow-at-times"] = seen
+		}
 	}
 }
 

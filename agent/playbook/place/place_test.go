@@ -405,6 +405,60 @@ func TestSlowTwice(t *testing.T) {
 	}
 }
 
+// TestSlowAtTimes: one request that took seconds among five is told when people spoke of
+// slowness or of "sometimes", and is a gap when they did not.
+func TestSlowAtTimes(t *testing.T) {
+	for text, cause := range map[string]bool{
+		"each third call of 127.0.0.1:19086 lags": true, "127.0.0.1:19086 is slow": true, "is 127.0.0.1:19086 up?": false,
+	} {
+		p := at(t, text)
+		for i, recording := range []string{"curl/ok", "curl/ok", "curl/slow", "curl/ok", "curl/ok"} {
+			if p.Has("slow-at-times") {
+				t.Errorf("%s: decided after %d requests", text, i)
+			}
+			p.Read(rules.ProbeNamed("fetch"), recorded(t, recording), "", Moment{ID: "g_00" + strconv.Itoa(i), Obs: i})
+		}
+		p.slowest = 3 // the recording took 2.0 s, which is the limit
+		p.settle()
+		state, reading, _ := p.Judge(rules.Named("slow"))
+		if confirmed := state == Confirmed; confirmed != cause {
+			t.Errorf("%s: %v %v, facts %s", text, state, reading, p.words())
+		}
+		if told := strings.Contains(strings.Join(p.Unseen("no_fault"), " "), "1 of 5 requests to 127.0.0.1:19086 took long (the slowest 3.0 s)"); !told && !cause {
+			t.Errorf("%s: gaps %q", text, p.Unseen("no_fault"))
+		}
+	}
+}
+
+// TestPingOfAnotherAddress: that one address of a name is away does not make the
+// name unreachable when requests reach another; it is said.
+func TestPingOfAnotherAddress(t *testing.T) {
+	p := at(t, "http://shop.test:81/ takes long")
+	p.Read(rules.ProbeNamed("fetch"), read.Output{Stdout: "HTTP/1.1 200 OK\r\n\r\nok timing: code=200 ip=198.51.100.2 connect=0.2 first=0.2 total=0.2"}, "", Moment{ID: "g_001"})
+	p.Read(rules.ProbeNamed("ping"), read.Output{Exit: 1, Stdout: "PING shop.test(shop.test (2001:db8::99)) 56 data bytes\nFrom 2001:db8::1 icmp_seq=1 Destination unreachable: Address unreachable\n5 packets transmitted, 0 received, +3 errors, 100% packet loss, time 4060ms\n"}, "", Moment{ID: "g_002"})
+	if state, reading, _ := p.Judge(rules.Named("path")); state == Confirmed {
+		t.Errorf("path: %q", reading.Cause)
+	}
+	if got := strings.Join(p.Unseen("no_fault"), " "); !strings.Contains(got, "2001:db8::99 did not answer ping, the requests went to 198.51.100.2") {
+		t.Errorf("gaps %q", got)
+	}
+}
+
+// TestBesides: a sentence about one fault of a certificate names the others, and
+// not its own again.
+func TestBesides(t *testing.T) {
+	p := at(t, "https://127.0.0.1:19443/")
+	p.Read(rules.ProbeNamed("certificate"), recorded(t, "openssl/expired"), "", Moment{ID: "g_001", Now: recordedAt})
+	for template, want := range map[string]string{
+		"The certificate expired on {notafter}{besides}": "The certificate expired on " + day(p.hand.NotAfter) + " (besides, it is self-signed)",
+		"The certificate is self-signed{besides}":        "The certificate is self-signed (besides, it expired on " + day(p.hand.NotAfter) + ")",
+	} {
+		if got := p.Text(template); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
 // FuzzPlain: what is shown of foreign text is short, printable and without
 // markup of chat systems.
 func FuzzPlain(f *testing.F) {

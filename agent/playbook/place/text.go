@@ -23,7 +23,9 @@ func (p *Place) Text(s string) string {
 			return b.String()
 		}
 		name, after, _ := strings.Cut(rest, "}")
-		if say, ok := words[name]; ok {
+		if name == "besides" {
+			b.WriteString(p.besides(b.String()))
+		} else if say, ok := words[name]; ok {
 			b.WriteString(say(p))
 		} else if v, ok := p.part(name); ok {
 			b.WriteString(v)
@@ -74,7 +76,8 @@ var words = map[string]func(p *Place) string{
 	"notafter":  func(p *Place) string { return day(p.hand.NotAfter) },
 	"notbefore": func(p *Place) string { return day(p.hand.NotBefore) },
 	"names":     (*Place).certNames,
-	"besides":   (*Place).besides,
+	"slowly":    func(p *Place) string { return fmt.Sprintf("%d of %d", len(p.facts["slow-at-times"]), p.fetches) },
+	"slowest":   func(p *Place) string { return seconds(p.slowest) },
 	"banner": func(p *Place) string {
 		return around(`: "`, p.banner, `"`)
 	},
@@ -325,13 +328,13 @@ func (p *Place) certFaults() []string {
 	return out
 }
 
-// besides are the faults of the certificate beside the first.
-func (p *Place) besides() string {
-	all := p.certFaults()
-	if len(all) < 2 {
+// besides are the faults of the certificate that the sentence so far does not name.
+func (p *Place) besides(sentence string) string {
+	all := slices.DeleteFunc(p.certFaults(), func(says string) bool { return strings.Contains(sentence, says) })
+	if len(all) == 0 {
 		return ""
 	}
-	return " (besides, it " + strings.Join(all[1:], " and ") + ")"
+	return " (besides, it " + strings.Join(all, " and ") + ")"
 }
 
 func (p *Place) weakness() string {

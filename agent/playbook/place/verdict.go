@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -281,6 +282,12 @@ func (p *Place) Unseen(verdict string) []string {
 	if p.dnsOnly() && p.Has("server-alive") {
 		out = append(out, "No name was given, so only whether "+p.Title()+" answers at all was tested. Name one in the thread or in a new case.")
 	}
+	if p.Has("slow-at-times") && verdict == "no_fault" {
+		out = append(out, p.Text("Nobody spoke of slowness, but {slowly} requests to {t} took long (the slowest {slowest}), the others did not."))
+	}
+	if p.otherAddress() {
+		out = append(out, p.End.Host+" has more than one address: "+p.echo.To+" did not answer ping, the requests went to "+p.ip+". Clients that prefer the first may wait or fail.")
+	}
 	if p.Has("host-only") {
 		out = append(out, "No port of "+p.Title()+" was named, so no service on it was tested.")
 	}
@@ -288,6 +295,14 @@ func (p *Place) Unseen(verdict string) []string {
 		out = append(out, "Listeners and queues on "+p.End.Host+" cannot be seen from this machine.")
 	}
 	return out
+}
+
+// otherAddress reports whether a ping was lost at another address of the name
+// than the one that requests reach.
+func (p *Place) otherAddress() bool {
+	to, err := netip.ParseAddr(p.echo.To)
+	ip, err2 := netip.ParseAddr(p.ip)
+	return err == nil && err2 == nil && to != ip && p.Has("connected") && p.Has("ping-lost")
 }
 
 // Leads reports whether q is behind p, so that a circle is not followed.

@@ -15,6 +15,7 @@ type Echo struct {
 	Min, Avg, Max  float64 // milliseconds
 	Fail           Failure // how it failed when nothing or not everything came back
 	From           string  // who reported the failure by ICMP
+	To             string  // the address that was pinged
 	Loop           bool    // "time to live exceeded"
 	MTU            int     // "frag needed ... mtu = N"
 }
@@ -22,7 +23,8 @@ type Echo struct {
 var (
 	pingCount = pattern.New(`^\s*(\d+)\s+[^,\d]+,\s*(\d+)\s+[^,]*,.*?([\d.,]+)\s*%`)
 	pingRTT   = pattern.New(`=\s*([\d.]+)/([\d.]+)/([\d.]+)`)
-	pingFrom  = pattern.New(`(?i)^from (\S+?)[: ]`)
+	pingFrom  = pattern.New(`(?i)^from (\S+?):?\s`)
+	pingTo    = pattern.New(`^PING .*?\(([0-9a-fA-F.:]+)\)`)
 	pingICMP  = pattern.New(`(?i)unreachable|prohibited|filtered|time to live exceeded|ttl exceeded|hop limit|frag needed|message too long|packet too big`)
 	pingMTU   = pattern.New(`(?i)mtu\s*[=:]?\s*(\d+)`)
 )
@@ -32,6 +34,9 @@ var (
 func Ping(o Output) Echo {
 	var e Echo
 	for _, l := range lines(o.both()) {
+		if m := pingTo.FindStringSubmatch(l); m != nil {
+			e.To = m[1]
+		}
 		switch {
 		case pingICMP.MatchString(l):
 			e.told(l)

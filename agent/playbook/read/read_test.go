@@ -211,6 +211,7 @@ func TestOtherVersions(t *testing.T) {
 		{"openssl", "closed", "CONNECTED(00000003)\nwrite:errno=104\n---\nno peer certificate available\n", "", 1, "false fail=reset [] until= names= ip=true/false"},
 		{"ping", "BSD", "PING 127.0.0.1 (127.0.0.1): 56 data bytes\n\n--- 127.0.0.1 ping statistics ---\n4 packets transmitted, 3 packets received, 25.0% packet loss\nround-trip min/avg/max/stddev = 0.043/0.061/0.080/0.013 ms\n", "", 0, "3/4 25% rtt=true fail= from= loop=false mtu=0"},
 		{"ping", "German", "4 Pakete übertragen, 0 empfangen, 100% packet loss, time 3061ms\n", "", 1, "0/4 100% rtt=false fail=silent from= loop=false mtu=0"},
+		{"ping", "IPv6 host unreachable", "PING shop.test(shop.test (2001:db8::99)) 56 data bytes\nFrom 2001:db8::1 icmp_seq=1 Destination unreachable: Address unreachable\n2 packets transmitted, 0 received, +1 errors, 100% packet loss, time 1001ms\n", "", 1, "0/2 100% rtt=false fail=unreachable from=2001:db8::1 loop=false mtu=0"},
 		{"ping", "host unreachable", "From 192.0.2.10 icmp_seq=1 Destination Host Unreachable\n2 packets transmitted, 0 received, +2 errors, 100% packet loss, time 1001ms\n", "", 1, "0/2 100% rtt=false fail=unreachable from=192.0.2.10 loop=false mtu=0"},
 		{"ping", "20190709 filtered by iptables", "ping: sendmsg: Operation not permitted\n2 packets transmitted, 0 received, 100% packet loss\n", "", 1, "0/2 100% rtt=false fail=silent from= loop=false mtu=0"},
 		{"ip", "blackhole", "blackhole 198.51.100.1 \n", "", 0, "local=false  via= src= fail=unreachable"},

@@ -23,6 +23,7 @@
 //	guessed            nobody said which protocol is spoken; web is an assumption
 //	about-KIND         the words of the symptom (package symptom)
 //	sometimes          the words say that it is not always so
+//	sampled            there were as many requests as are made of one place
 //	decided            a cause at this place is confirmed
 //	without-PROBE      the probe was tried and gave nothing; denied-PROBE: people refused it
 //
@@ -158,8 +159,8 @@ var Ladder = []Step{
 	{"trace", []string{"remote silent ping-lost", "remote unreachable !no-route", "ping-lost host-only", "ttl-exceeded"}},
 	{"fetch-2", []string{"answered !error !decided !stream", "reset", "empty", "cut", "slow", "root error sometimes"}},
 	{"fetch-3", []string{"answered !error !decided !stream", "slow", "reset sometimes"}},
-	{"fetch-4", []string{"answered !error !decided sometimes", "answered !error !decided about-error", "answered !decided flapping"}},
-	{"fetch-5", []string{"answered !error !decided sometimes"}},
+	{"fetch-4", []string{"answered !error !decided sometimes", "answered !error !decided slow", "answered !error !decided about-error", "answered !decided flapping"}},
+	{"fetch-5", []string{"answered !error !decided sometimes", "answered !error !decided slow"}},
 	{"connect-2", []string{"port !web open"}},
 }
 
@@ -209,6 +210,8 @@ const (
 	circle     = "Packets to {host} go round in a routing loop{loop}"
 	circleDo   = "Compare the routes of the two routers that repeat and correct the one that points back (undo: restore it). Verify: `traceroute -n {host}` ends."
 	apart      = "{host} is unreachable: {told}"
+	atTimes    = "{t} is slow only some of the time: {slowly} requests from here took long (the slowest {slowest}), the others did not"
+	atTimesDo  = "Look for what is slow behind {t} now and then (one instance of several, a lock, a cache that runs out) in its log at the time of the slow requests{since}. Verify: the total figure of {check} is small every time."
 	apartDo    = "Check whether {host} is up and how the last router reaches it. Verify: `ping -c 4 {host}` is answered."
 	hangs      = "{t} accepts connections, but no byte of an answer comes within {limit}: the program behind it hangs"
 	unhang     = "Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. " + verifyIt
@@ -313,8 +316,8 @@ var All = []Rule{
 			{"path-loop", circle, "high", []string{circleDo}},
 			{"ttl-exceeded", circle, "high", []string{circleDo}},
 			{"neighbour-failed", "{next} on this machine's own link does not answer address resolution: {host} is down or not connected", "high", []string{"Check power, link and address of {next}. Verify: `ip neigh show {next}` shows REACHABLE."}},
-			{"unreachable path-stops !ping-ok !local", apart, "medium", []string{apartDo}},
-			{"unreachable !ping-ok !local", apart, "medium", []string{apartDo}},
+			{"unreachable path-stops !ping-ok !local !connected", apart, "medium", []string{apartDo}},
+			{"unreachable !ping-ok !local !connected", apart, "medium", []string{apartDo}},
 			{"ping-loss", "The path to {host} loses packets ({loss})", "medium", []string{"Measure each hop (`mtr --report`) and replace or relieve the first one that loses and whose loss goes on to the end. Verify: `ping -c 20 {host}` loses nothing."}},
 			{"silent ping-lost", "{host} does not answer at all, neither ping nor port {port}: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
 			{"host-only ping-lost", "{host} does not answer ping: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
@@ -351,8 +354,10 @@ var All = []Rule{
 			{"slow-tls", "The TLS handshake with {t} takes {tls}; the connection itself is quick", "high", []string{"Look at CPU and certificate checks (revocation, client certificates) of the server at {t}. Verify: the tls figure of {check} is small."}},
 			{"slow-first", "{t} is reached quickly, but its program needs {first} before the first byte of the answer{onpath}: the time is spent in the program or behind it, not in the network", "high", []string{"Profile the program behind {t} and what it waits for{since}. Verify: the first figure of {check} is small."}},
 			{"slow-body", "{t} starts to answer quickly, but the answer takes {rest} to arrive", "medium", []string{"Look at size and source of the answer, and at loss on the path (`nstat -azs TcpRetransSegs`). Verify: the total figure of {check} is small."}},
+			{"slow-at-times about-slow", atTimes, "medium", []string{atTimesDo}},
+			{"slow-at-times sometimes", atTimes, "medium", []string{atTimesDo}},
 		},
-		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset", "empty", "no-answer", "error !slow", "untrusted", "not-tls"},
+		Refute: []string{"steady !slow", "steady sampled !slow-at-times", "steady sampled !about-slow !sometimes", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "reset", "empty", "no-answer", "error !slow", "untrusted", "not-tls"},
 	},
 	{
 		Name: "no-record", Says: "The DNS server answers, but knows no address{for}", Family: "name",

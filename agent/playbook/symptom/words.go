@@ -50,7 +50,7 @@ var words = []struct {
 		no connection,unanswered,sits there,nothing answers,nothing responds,nothing comes back,nothing happens,not answer,not respond,n't answer,n't respond,n't reply,n't react,not reply,never answer,
 		never respond,never repl,never return,never connect,never come,never finish,never complete,<hang>,<hangs>,<hanging>,<hung>,<stuck>,<stall,frozen,freez,silent,silence,black hole,blackhole,
 		unresponsive,zeitüberschreitung,délai d'attente,tiempo de espera,tempo scaduto,tempo esgotado,wartezeit,curl: (28),swallow,forever,10060,<spins>,<spinning>,keeps loading,keeps waiting,antwortet nicht,ne répond pas,no responde`), nil},
-	{Slow, phrases(`<slow,latency,latencies,sluggish,lagg,takes too,takes very,takes so,takes ages,takes forever,takes long,takes several,takes many,takes minutes,takes seconds,taking too,taking very,taking so,
+	{Slow, phrases(`<slow,latency,latencies,sluggish,lagg,<lag>,<lags>,takes too,takes very,takes so,takes ages,takes forever,takes long,takes several,takes many,takes minutes,takes seconds,taking too,taking very,taking so,
 		taking ages,taking forever,taking long,taking several,response time,ttfb,langsam,<lente>,<lent>,<lento>,degraded,performance,delay,crawl`),
 		pattern.New(`tak(es|ing) (about |over |more than |up to |around |at least |~|>)?\d|seconds? (to|for|per|each)\b|\bp9\d`)},
 	{Path, phrases(`packet loss,packetloss,losing packets,drops packets,dropping packets,drop packets,no route,ehostunreach,enetunreach,host is down,host down,host unreachable,
