@@ -278,7 +278,7 @@ func (d *data) unsupported(b *strings.Builder, j judgement) {
 	if len(j.unsupported) == 0 {
 		return
 	}
-	b.WriteString("## Not Supported by Evidence\n\n_Said in the conclusion, shown by no command that ran. Do not act on it without checking._\n\n")
+	b.WriteString("## Not Supported by Evidence\n\n_Said in the conclusion, shown by no command that ran, or by none that confirmed a hypothesis. Do not act on it without checking._\n\n")
 	for _, s := range j.unsupported {
 		fmt.Fprintf(b, "- %s%s\n", d.prose(s), cite(d.ended))
 	}
