@@ -2,6 +2,7 @@ package compare
 
 import (
 	"cmp"
+	"math"
 	"net/netip"
 	"slices"
 
@@ -307,6 +308,7 @@ func (w *world) judge() {
 	seen := w.expected()
 	w.measureWays()
 	cover := w.coverage(seen)
+	under := w.underWay(seen)
 	for _, l := range w.lanes {
 		d := w.dir[l.from]
 		to := l.from.other()
@@ -321,7 +323,7 @@ func (w *world) judge() {
 			continue
 		}
 		for _, i := range l.rest[l.from] {
-			if cover[to].covers(w.atA(l.from, i), w.way[l.from]) {
+			if t := w.atA(l.from, i); cover[to].covers(t, w.way[l.from]) && t <= under[l.from] {
 				d.lost, d.lostLane = append(d.lost, i), append(d.lostLane, l)
 			} else {
 				w.outside[l.from]++
@@ -470,6 +472,38 @@ func (w *world) coverage(seen map[*lane]bool) [2]window {
 		}
 	}
 	return out
+}
+
+// underWay returns for both directions the time after which packets were still on their way when the
+// capture at their source ended. Both captures may have been stopped at that moment: where nothing
+// else of connections that both have is missing, and they were busy to the end, that is no loss.
+func (w *world) underWay(seen map[*lane]bool) [2]float64 {
+	never, n := [2]float64{math.Inf(1), math.Inf(1)}, 0
+	end := [2]float64{w.lastAt(pointA), w.lastAt(pointB)}
+	for _, l := range w.lanes {
+		if !seen[l] || w.bypass(l) {
+			continue
+		}
+		for _, i := range l.rest[l.from] {
+			if w.atA(l.from, i)+w.way[l.from].least <= end[l.from] || len(l.pairs) == 0 {
+				return never
+			}
+			n++
+		}
+	}
+	if n < 2 || math.Abs(end[pointA]-end[pointB]) > w.way[pointA].least+w.way[pointB].least+5e6 {
+		return never
+	}
+	return [2]float64{end[pointA] - w.way[pointA].least, end[pointB] - w.way[pointB].least}
+}
+
+// lastAt is the time of the last packet of a capture, in A's time.
+func (w *world) lastAt(p point) float64 {
+	last := math.Inf(-1)
+	for i := range w.side[p].packets {
+		last = max(last, w.atA(p, i))
+	}
+	return last
 }
 
 // atA is the time of a packet in A's time.

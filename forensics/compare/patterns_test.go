@@ -394,3 +394,38 @@ func TestFilteredCapture(t *testing.T) {
 		t.Errorf("%s", show(r))
 	}
 }
+
+// TestUnderWay: two captures of a busy path that end together have packets on the way between them.
+// The same packets are lost when others are, or when A's capture shows that nothing more came.
+func TestUnderWay(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		wait int64 // how long B's capture goes on after its last packets
+		lost bool  // one segment before
+		want int
+	}{
+		{"stopped together", 0, false, 0},
+		{"one was lost before", 0, true, 5},
+		{"nothing came for long", 400e6, false, 5},
+	} {
+		w := &wire{}
+		n := 0
+		w.change = func(p *trace.Packet, toB bool) bool {
+			n++
+			return !tt.lost || n != 12
+		}
+		w.connection(40000, 9)
+		w.change = func(p *trace.Packet, toB bool) bool { return false }
+		for i := range uint32(4) {
+			w.send(segment(false, 40000, 5001+9*1400+1400*i, 1901, trace.ACK, 1400))
+		}
+		if tt.wait > 0 {
+			w.now += tt.wait
+			w.send(segment(false, 40000, 5001+9*1400, 1901, trace.ACK, 1400))
+		}
+		r := w.result()
+		if r.AToB.Lost+r.BToA.Lost != tt.want {
+			t.Errorf("%s: lost %d and %d, want %d: %v", tt.name, r.AToB.Lost, r.BToA.Lost, tt.want, r.Notes)
+		}
+	}
+}

@@ -201,10 +201,7 @@ func (r ranges) touches(begin, end int32) bool {
 func (w *world) tail() string {
 	for from := range w.dir {
 		to := point(from).other()
-		n, last := 0, math.Inf(-1)
-		for i := range w.side[to].packets {
-			last = max(last, w.atA(to, i))
-		}
+		n, last := 0, w.lastAt(to)
 		for _, i := range w.dir[from].lost {
 			if w.atA(point(from), i) > last {
 				n++
