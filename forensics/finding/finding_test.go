@@ -15,6 +15,7 @@ import (
 	"ghostbot/forensics/dns"
 	"ghostbot/forensics/facts"
 	"ghostbot/forensics/flow"
+	"ghostbot/forensics/frame"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
 )
@@ -289,6 +290,28 @@ func TestEveryFindingIsComplete(t *testing.T) {
 			if f.Summary == "" || f.Detail == "" || f.Protocol == "" || f.Confidence <= 0 || f.Confidence > 1 || len(f.Frames) == 0 || f.Flow == "" || f.Confirm == "" {
 				t.Errorf("%+v", f)
 			}
+		}
+	}
+}
+
+// TestCutPackets: that nothing was found says less where packets are cut.
+func TestCutPackets(t *testing.T) {
+	for _, tt := range []struct {
+		cut, tcp uint64
+		streams  uint32
+		want     string
+	}{
+		{0, 9, 1, ""},
+		{4, 9, 1, ""},
+		{9, 9, 1, "9 of 9 packets are cut: alerts"},
+		{9, 9, 0, "within the TCP headers"},
+		{9, 0, 0, "9 of 9 packets are cut: alerts"},
+	} {
+		f := none()
+		f.Packets, f.CutFrames = 9, tt.cut
+		f.Kinds[frame.TCP], f.TCP.Total.Streams = tt.tcp, tt.streams
+		if got := All(f)[0].Limits; tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%+v: %q", tt, got)
 		}
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"ghostbot/forensics/finding/hints"
 	"ghostbot/forensics/finding/services"
 	"ghostbot/forensics/flow"
+	"ghostbot/forensics/frame"
 	"ghostbot/forensics/semantic/text"
 	"ghostbot/forensics/tcp"
 )
@@ -304,6 +305,18 @@ func (c *inquiry) limits(f *Finding) {
 	}
 }
 
+// unread says what a capture of cut packets cannot show, however well it looks.
+func (c *inquiry) unread() string {
+	switch cut := c.f.CutFrames; {
+	case cut*2 <= c.f.Packets:
+		return ""
+	case c.f.TCP.Total.Streams == 0 && c.f.Kinds[frame.TCP] > 0:
+		return fmt.Sprintf("%d of %d packets are cut, within the TCP headers: no connection could be judged. Capture with a larger snap length (256 shows all headers).", cut, c.f.Packets)
+	default:
+		return fmt.Sprintf("%d of %d packets are cut: alerts, status codes and names in what is missing could not be read.", cut, c.f.Packets)
+	}
+}
+
 // maxPerCode keeps one kind of trouble from burying the others.
 const maxPerCode = 3
 
@@ -324,7 +337,7 @@ func (c *inquiry) verdict() []Finding {
 	}
 	if len(out) == 0 || out[0].Severity < Medium {
 		t := &c.f.TCP.Total
-		out = append(out, Finding{Severity: Info, Protocol: "capture", Code: "healthy", Summary: "Nothing here needs attention.", Confidence: 0.8, Frames: []uint32{},
+		out = append(out, Finding{Severity: Info, Protocol: "capture", Code: "healthy", Summary: "Nothing here needs attention.", Confidence: 0.8, Frames: []uint32{}, Limits: c.unread(),
 			Detail: fmt.Sprintf("%d packets; %d TCP connections, %d of %d handshakes completed, %d segments retransmitted; %d DNS queries, %d unanswered; %d of %d echo requests answered.",
 				c.f.Packets, t.Streams, t.Handshakes, t.SYNStreams, c.f.TCP.Count[tcp.Retransmission], c.f.DNS.Queries, c.f.DNS.Unanswered,
 				c.f.Control.V4.Matched+c.f.Control.V6.Matched, c.f.Control.V4.Requests+c.f.Control.V6.Requests)})

@@ -375,6 +375,11 @@ func (d *Document) limits() []string {
 	if d.Provenance.Cut > 0 {
 		add("%s cut by the snap length of %d bytes: what stands behind it is unknown, so that DNS, TLS and HTTP are judged as far as their beginnings were captured.", count(d.Provenance.Cut, "packet"), d.Provenance.SnapLen)
 	}
+	for _, f := range d.Findings {
+		if f.Code == "healthy" && f.Limits != "" {
+			add("%s", stop(escape(f.Limits))+".")
+		}
+	}
 	for _, s := range d.Provenance.Incomplete {
 		add("%s.", stop(escape(s)))
 	}
