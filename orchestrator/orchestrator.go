@@ -315,23 +315,13 @@ func (o *Orchestrator) checkCapture(r *CaptureRequest) *Response {
 	case r.TotalBytes < 1<<16 || r.TotalBytes > MaxTotalBytes:
 		bad = refuse(InvalidParameter, "total_bytes must be 65536 to 1073741824")
 	default:
-		return checkFilters(r.Filters)
+		err := command.CheckFilters(r.Filters)
+		if err == nil {
+			return nil
+		}
+		bad = refuse(InvalidParameter, err.Error())
 	}
 	return &bad
-}
-
-func checkFilters(list []command.Filter) *Response {
-	if len(list) > command.MaxFilters {
-		bad := refuse(InvalidParameter, "at most "+strconv.Itoa(command.MaxFilters)+" filters are accepted")
-		return &bad
-	}
-	for _, f := range list {
-		if err := f.Valid(); err != nil {
-			bad := refuse(InvalidParameter, err.Error())
-			return &bad
-		}
-	}
-	return nil
 }
 
 // complete puts defaults in the place of what the request leaves out.

@@ -95,7 +95,7 @@ func (r *run) orphans(ctx context.Context) ([]Task, []Orphan, error) {
 			list = append(list, Orphan{kind, t.TaskID})
 		}
 	}
-	cloud, err := r.untracked(ctx, names.Location(r.o.opt.Location), l.others)
+	cloud, _, err := r.untracked(ctx, names.Location(r.o.opt.Location), l.others)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -125,27 +125,36 @@ func left(t Task) string {
 	return ""
 }
 
-// untracked asks Azure for captures of ours in a region that no task knows. When it
-// does not answer there is nothing to say.
-func (r *run) untracked(ctx context.Context, where string, others []Other) ([]Orphan, error) {
+// untracked asks Azure for captures of ours in a region that no task knows. unread
+// says why nothing is known about the region; "" also where there is no watcher, so
+// that there can be no captures.
+func (r *run) untracked(ctx context.Context, where string, others []Other) (list []Orphan, unread string, err error) {
 	if where == "" {
-		return nil, nil
+		return nil, "", nil
 	}
 	a, err := r.read(ctx, action{argv: r.o.az.List(where, names.Prefix), why: "look for captures that nobody removed", target: "captures in " + where})
-	if err != nil || !a.ok() {
-		return nil, err
+	if err != nil {
+		return nil, "", err
+	}
+	if !a.ok() {
+		if f := a.failure(); !f.Gone && f.Code != "no_network_watcher" {
+			unread = f.Silence()
+		}
+		return nil, unread, nil
 	}
 	found, whole := command.Names(a.Output, names.Prefix)
-	var list []Orphan
+	if !whole && len(found) == 0 {
+		return nil, "the list of its captures could not be read", nil
+	}
 	for _, name := range found {
 		if r.task(name) == nil && !slices.ContainsFunc(others, func(t Other) bool { return t.TaskID == name }) {
 			list = append(list, Orphan{UntrackedCloud, name})
 		}
 	}
-	if !whole && len(found) > 0 {
+	if !whole {
 		list = append(list, Orphan{IncompleteList, where})
 	}
-	return list, nil
+	return list, "", nil
 }
 
 // read runs a command that changes nothing and belongs to no task.

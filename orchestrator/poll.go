@@ -2,8 +2,6 @@ package orchestrator
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"time"
 
 	"ghostbot/orchestrator/command"
@@ -107,7 +105,7 @@ func (r *run) settle(ctx context.Context, t *Task) error {
 }
 
 // poll asks once how far t is. What does not tell anything (an error, a denial, an
-// empty answer) counts as a poll and changes nothing.
+// empty answer) counts as a poll and ends nothing; why az did not answer is told.
 func (r *run) poll(ctx context.Context, t *Task) error {
 	res, err := r.o.opt.Gate.Run(ctx, r.request(t, action{
 		argv: r.o.az.Status(t.Location, t.TaskID), why: reasoning(t, "see whether the capture has ended"), target: about(t, "capture"),
@@ -116,9 +114,11 @@ func (r *run) poll(ctx context.Context, t *Task) error {
 		return err
 	}
 	r.polls++
-	p := command.Progress{Status: command.Unknown}
+	p, silent := command.Progress{Status: command.Unknown}, failure.Failure{}
 	if a := (answer{Result: res}); a.ok() {
 		p = command.ReadProgress(a.Output)
+	} else if f := a.failure(); f.Code != "az_failed" && f.Code != "denied" { // it says what to do
+		silent = f
 	}
 	now := r.o.opt.Now().UTC()
 	counted := func(n *Task) {
@@ -127,6 +127,7 @@ func (r *run) poll(ctx context.Context, t *Task) error {
 		if n.Timestamps.FirstPoll.IsZero() {
 			n.Timestamps.FirstPoll = now
 		}
+		n.Code, n.ErrorDetail, n.Advice = silent.Code, silent.Text, silent.Advice
 	}
 	switch {
 	case p.Status == "Stopped":
@@ -135,12 +136,17 @@ func (r *run) poll(ctx context.Context, t *Task) error {
 		return r.to(ctx, t, Broken, func(n *Task) {
 			counted(n)
 			n.fail(failure.Failure{Code: "capture_error", Advice: "See whether the VM runs and has the Network Watcher agent, and whether the storage account may be written to."},
-				"Azure packet capture returned Error status"+listed(p.Errors))
+				"Azure packet capture returned Error status"+p.Listed())
 		})
 	case t.PollCount+1 >= t.MaxPolls:
 		return r.to(ctx, t, Expired, func(n *Task) {
 			counted(n)
-			n.fail(failure.Failure{Code: "timed_out", Advice: "Use other evidence, or ask for a shorter capture."}, "Azure operation did not complete within polling window")
+			late := failure.Failure{Code: "timed_out", Advice: "Use other evidence, or ask for a shorter capture."}
+			detail := "Azure operation did not complete within polling window"
+			if silent.Code != "" { // nobody knows how far it is, and this is why
+				late.Advice, detail = silent.Advice, detail+"; the last poll failed: "+silent.Code+": "+silent.Text
+			}
+			n.fail(late, detail)
 		})
 	}
 	return r.to(ctx, t, Waiting, func(n *Task) { counted(n); n.seen(p.Status) })
@@ -165,7 +171,7 @@ func (r *run) ended(ctx context.Context, t *Task, p command.Progress, counted fu
 			return r.to(ctx, t, Broken, func(n *Task) {
 				counted(n)
 				n.fail(failure.Failure{Code: "storage_failed", Advice: "The capture agent could not store the capture: check that the account is in the VM's region, reachable from its subnet and lets keys in."},
-					"The capture ended but was not stored"+listed(p.Errors))
+					"The capture ended but was not stored"+p.Listed())
 			})
 		}
 	}
@@ -173,24 +179,10 @@ func (r *run) ended(ctx context.Context, t *Task, p command.Progress, counted fu
 		counted(n)
 		n.seen(p.Status)
 		if len(p.Errors) > 0 {
-			n.Notes = append(n.Notes, "Azure reports errors of the capture"+listed(p.Errors)+"; it may be incomplete")
+			n.Notes = append(n.Notes, "Azure reports errors of the capture"+p.Listed()+"; it may be incomplete")
 		}
-		// Clocks of two machines: what differs by less than the margin says nothing.
-		ran := n.Timestamps.LastPoll.Sub(p.Started)
-		limit := time.Duration(n.Duration) * time.Second
-		if early := !p.Started.IsZero() && ran > 0 && ran < limit-5*time.Second; early || p.Reason != "" && p.Reason != "TimeExceeded" {
-			note := "the capture ended before its time limit: it hit its size limit, or somebody stopped it"
-			if p.Reason != "" {
-				note = "the capture stopped with reason " + fmt.Sprintf("%q", p.Reason) + ": its time limit may not have been reached"
-			}
+		if note := p.Short(n.Timestamps.LastPoll, time.Duration(n.Duration)*time.Second); note != "" {
 			n.Notes = append(n.Notes, note)
 		}
 	})
-}
-
-func listed(errors []string) string {
-	if len(errors) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(errors, ", ")
 }

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"time"
 
+	"ghostbot/orchestrator/command"
 	"ghostbot/orchestrator/failure"
 	"ghostbot/safeexec"
 )
@@ -178,7 +179,7 @@ func ids(id string) []string {
 func (r *run) find(t *Task, a action) []safeexec.Record {
 	for _, head := range r.past {
 		p := head.Proposal
-		if p.Replaces != "" || p.Target != a.target || !slices.Equal(verb(p.Argv), verb(a.argv)) {
+		if p.Replaces != "" || p.Target != a.target || !slices.Equal(command.Verb(p.Argv), command.Verb(a.argv)) {
 			continue
 		}
 		chain := []safeexec.Record{head}
@@ -195,17 +196,6 @@ func (r *run) find(t *Task, a action) []safeexec.Record {
 		}
 	}
 	return nil
-}
-
-// verb is the words before the first flag; of other programs than az the name is
-// enough.
-func verb(argv []string) []string {
-	for i, w := range argv {
-		if w == "" || w[0] == '-' || w[0] == '/' && i > 0 {
-			return argv[:i]
-		}
-	}
-	return argv
 }
 
 // resume uses the chain of an earlier proposal: its end is finished by the gate

@@ -55,6 +55,13 @@ func (o *Orchestrator) Survey(ctx context.Context, at Origin) ([]Leftover, error
 				}
 			}
 		}
+		// What turned out to be gone is over: it must not take the place of others in
+		// the next sweep.
+		if t.State == CleaningUp && !t.open() {
+			if err := r.endCleanup(ctx, t); err != nil {
+				return nil, fmt.Errorf("survey: %w", err)
+			}
+		}
 		list = append(list, t.leftover())
 	}
 	return append(list, kept...), nil
@@ -128,7 +135,7 @@ func (r *run) adopt(ctx context.Context) (kept []Leftover, err error) {
 		}
 	}
 	for _, f := range l.files {
-		if !names.ValidTask(f.Name) || f.Path == "" {
+		if !names.ValidFile(f.Name) || f.Path == "" {
 			kept = append(kept, Leftover{TaskID: f.Name, Kind: StaleLocalFile, Made: f.Modified, Kept: "its name is none that captures get"})
 		} else if err := r.take(ctx, r.local(f), &kept); err != nil {
 			return nil, err
@@ -173,7 +180,8 @@ func (r *run) take(ctx context.Context, t *Task, kept *[]Leftover) error {
 }
 
 // inherit is the record of a task of another case as this case carries it on: what
-// was done is in that case's journals, what is to do is here.
+// was done is in that case's journals, what is to do is here. Who asked for the
+// sweep asks for its removals.
 func (r *run) inherit(t Task, kind string, l *layers) *Task {
 	n := t.clone()
 	n.Orphan, n.From, n.Outcome = kind, t.SessionID, t.end()
@@ -181,8 +189,9 @@ func (r *run) inherit(t Task, kind string, l *layers) *Task {
 		n.From = t.From
 	}
 	n.ShellAuditIDs, n.Artefacts, n.Summary, n.PairedTaskID, n.Cleaned = nil, nil, "", "", nil
+	n.Requester, n.Hypothesis = "", ""
 	for i := range n.CleanupPlan {
-		n.CleanupPlan[i].Outcome, n.CleanupPlan[i].Looked = "", false
+		n.CleanupPlan[i].Outcome, n.CleanupPlan[i].Looked, n.CleanupPlan[i].AuditID = "", false, ""
 	}
 	if len(n.CleanupPlan) == 0 { // it ended before its plan was written, or made nothing
 		n.CleanupPlan = r.plainPlan(n)
@@ -209,15 +218,21 @@ type found struct {
 // what this deployment made and nobody needs any more is offered: another team may
 // have the same prefix.
 func (r *run) strays(ctx context.Context, others []Other) ([]found, error) {
-	regions, err := r.regions(ctx, others)
+	regions, unread, err := r.regions(ctx, others)
 	if err != nil {
 		return nil, err
 	}
 	var list []found
+	if unread != "" {
+		list = append(list, found{Leftover{TaskID: "network watchers", Kind: IncompleteList, Kept: unread}, ""})
+	}
 	for _, where := range regions {
-		cloud, err := r.untracked(ctx, where, others)
+		cloud, unread, err := r.untracked(ctx, where, others)
 		if err != nil {
 			return nil, err
+		}
+		if unread != "" {
+			list = append(list, found{Leftover{TaskID: where, Kind: IncompleteList, Kept: unread}, where})
 		}
 		for _, c := range cloud {
 			list = append(list, found{r.judge(c), where})
@@ -245,23 +260,27 @@ func (r *run) judge(c Orphan) Leftover {
 
 // regions is where captures may be: every region with a watcher and, when az does
 // not tell, those that are known.
-func (r *run) regions(ctx context.Context, others []Other) ([]string, error) {
-	list := []string{names.Location(r.o.opt.Location)}
+func (r *run) regions(ctx context.Context, others []Other) (list []string, unread string, err error) {
+	list = []string{names.Location(r.o.opt.Location)}
 	for _, t := range others {
 		list = append(list, names.Location(t.Location))
 	}
 	a, err := r.read(ctx, action{argv: r.o.az.Watchers(), why: "find the regions in which captures may be", target: "network watchers"})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
 	var told []string
-	if a.ok() && json.Unmarshal([]byte(a.Output), &told) == nil {
-		for _, s := range told {
-			list = append(list, names.Location(s))
-		}
+	switch {
+	case !a.ok():
+		unread = a.failure().Silence()
+	case json.Unmarshal([]byte(a.Output), &told) != nil:
+		unread = "the list of regions with a Network Watcher could not be read"
+	}
+	for _, s := range told {
+		list = append(list, names.Location(s))
 	}
 	slices.Sort(list)
-	return slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" }), nil
+	return slices.DeleteFunc(slices.Compact(list), func(s string) bool { return s == "" }), unread, nil
 }
 
 // stray is the task of an object that no journal knows.

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ghostbot/orchestrator/command"
 	"ghostbot/orchestrator/names"
 	"ghostbot/safeexec"
 )
@@ -500,7 +501,7 @@ func values(t *testing.T, want, got []string) {
 		}
 	}
 	if k := kind(got); k == "pcap" || k == "rm" {
-		if file := want[len(verb(want)):]; len(file) > 0 && !slices.ContainsFunc(got, func(a string) bool { return slices.Contains(want, a) && filepath.IsAbs(a) }) {
+		if file := want[len(command.Verb(want)):]; len(file) > 0 && !slices.ContainsFunc(got, func(a string) bool { return slices.Contains(want, a) && filepath.IsAbs(a) }) {
 			t.Errorf("%v names another file than %v", got, want)
 		}
 	}

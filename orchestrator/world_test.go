@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"ghostbot/orchestrator/command"
 	"ghostbot/safeexec"
 )
 
@@ -155,7 +156,7 @@ func (w *world) kinds() []string {
 }
 
 func kind(argv []string) string {
-	words := verb(argv)
+	words := command.Verb(argv)
 	switch {
 	case words[0] == "rm":
 		return "rm"

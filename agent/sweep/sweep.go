@@ -165,10 +165,14 @@ func question(f *agent.Fold) (agent.Question, bool) {
 // question writes every command out. any is false when there is nothing to decide;
 // the text then says what was found.
 func (s *Sweep) question(list []orchestrator.Leftover) (q agent.Question, any bool) {
-	var offered, kept []string
+	var offered, kept, unread []string
 	for _, l := range list {
-		if l.Kept != "" {
-			kept = append(kept, fmt.Sprintf("%s (%s) is left alone: %s.", l.TaskID, words(l.Kind), l.Kept))
+		switch {
+		case l.Kept != "" && l.Kind == orchestrator.IncompleteList:
+			unread = append(unread, fmt.Sprintf("Not everything could be looked at, %s: %s.", called(l.TaskID), l.Kept))
+			continue
+		case l.Kept != "":
+			kept = append(kept, fmt.Sprintf("%s (%s) is left alone: %s.", called(l.TaskID), words(l.Kind), l.Kept))
 			continue
 		}
 		for _, step := range l.Steps {
@@ -180,8 +184,12 @@ func (s *Sweep) question(list []orchestrator.Leftover) (q agent.Question, any bo
 			offered = append(offered, fmt.Sprintf("%s of %s (%s%s)", step.What, l.TaskID, words(l.Kind), since(l, s.o.Now())))
 		}
 	}
+	kept = append(unread, kept...)
 	if len(q.Commands) == 0 {
 		q.Text = "Nothing was left that may be removed." + alone(kept)
+		if len(unread) > 0 {
+			q.Text = "Nothing was found that may be removed." + alone(kept)
+		}
 		return q, false
 	}
 	q.ID, q.Kind, q.Who, q.Grants, q.Expires = QuestionID, AskSweep, "approvers", Clean, s.o.Now().UTC().Add(s.o.TTL)
@@ -202,6 +210,17 @@ func alone(kept []string) string {
 		return ""
 	}
 	return " " + strings.Join(kept, " ")
+}
+
+// called is a name that something got elsewhere, as it may stand in a text.
+func called(name string) string {
+	odd := func(c rune) bool {
+		return !(c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune("._- ", c))
+	}
+	if len(name) > 255 || strings.ContainsFunc(name, odd) {
+		return fmt.Sprintf("%.100q", name)
+	}
+	return name
 }
 
 // words is a kind of orphan for people.
@@ -247,9 +266,10 @@ func said(tasks []orchestrator.Task, a agent.Answer) agent.Conclusion {
 	removed := 0
 	for _, t := range tasks {
 		for _, s := range t.CleanupPlan {
-			if s.Executed {
+			switch {
+			case s.Executed && s.AuditID != "": // else it was gone before this sweep
 				removed++
-			} else {
+			case !s.Executed:
 				c.Gaps = append(c.Gaps, fmt.Sprintf("The %s of %s is still there (%s).", s.What, t.TaskID, s.Outcome))
 			}
 		}

@@ -187,6 +187,24 @@ func TestNothingLeft(t *testing.T) {
 	}
 }
 
+// What could not be looked at is not said to be clean, and comes first; names from
+// elsewhere are quoted.
+func TestNotLookedAt(t *testing.T) {
+	s := (&Sweep{o: Options{Now: func() time.Time { return now }}})
+	kept := orchestrator.Leftover{TaskID: "ghost_<!channel>\n", Kind: orchestrator.StaleLocalFile, Kept: "its name is none that captures get"}
+	unread := orchestrator.Leftover{TaskID: "westeurope", Kind: orchestrator.IncompleteList, Kept: "Azure did not say what is there"}
+	q, any := s.question([]orchestrator.Leftover{kept, unread})
+	want := `Nothing was found that may be removed. Not everything could be looked at, westeurope: Azure did not say what is there. "ghost_<!channel>\n" (stale local file) is left alone: its name is none that captures get.`
+	if any || q.Text != want {
+		t.Errorf("%q", q.Text)
+	}
+	// What was gone before is not counted as removed.
+	end := said([]orchestrator.Task{{CleanupPlan: []orchestrator.CleanupStep{{What: "capture", Executed: true}, {What: "blob", Executed: true, AuditID: "a"}}}}, agent.Answer{By: "U1"})
+	if end.Summary != "Removed: 1. Still there: 0." {
+		t.Errorf("%+v", end)
+	}
+}
+
 func TestDenied(t *testing.T) {
 	s := &scene{answer: agent.Answer{Key: Review, By: "U1"}, fail: "blob"}
 	end, err := s.sweep(t, leftover("ghost_a")).Investigate(t.Context())

@@ -178,6 +178,19 @@ func (f Filter) Valid() error {
 	return nil
 }
 
+// CheckFilters says why a capture may not have these filters.
+func CheckFilters(list []Filter) error {
+	if len(list) > MaxFilters {
+		return fmt.Errorf("at most %d filters are accepted", MaxFilters)
+	}
+	for _, f := range list {
+		if err := f.Valid(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func addresses(s string) bool {
 	if s == "" {
 		return true
@@ -257,6 +270,41 @@ type Progress struct {
 	Reason  string    `json:"stopReason"`
 	Errors  []string  `json:"packetCaptureError"`
 	Started time.Time `json:"captureStartTime"`
+}
+
+// Short says of a capture that had stopped at last why it may hold less than its
+// time limit allowed; "" when nothing speaks for that. Azure does not always give a
+// reason.
+func (p Progress) Short(last time.Time, limit time.Duration) string {
+	// Clocks of two machines: what differs by less than the margin says nothing.
+	ran := last.Sub(p.Started)
+	early := !p.Started.IsZero() && ran > 0 && ran < limit-5*time.Second
+	switch {
+	case p.Reason != "" && (early || p.Reason != "TimeExceeded"):
+		return fmt.Sprintf("the capture stopped with reason %q: its time limit may not have been reached", p.Reason)
+	case early:
+		return "the capture ended before its time limit: it hit its size limit, or somebody stopped it"
+	}
+	return ""
+}
+
+// Listed is the errors of a capture as the end of a sentence.
+func (p Progress) Listed() string {
+	if len(p.Errors) == 0 {
+		return ""
+	}
+	return ": " + strings.Join(p.Errors, ", ")
+}
+
+// Verb is the words of a command before its first flag; of other programs than az
+// the name is enough.
+func Verb(argv []string) []string {
+	for i, w := range argv {
+		if w == "" || w[0] == '-' || w[0] == '/' && i > 0 {
+			return argv[:i]
+		}
+	}
+	return argv
 }
 
 // Unknown is the status that nothing follows from.

@@ -120,3 +120,29 @@ func TestReplies(t *testing.T) {
 		}
 	}
 }
+
+func TestShort(t *testing.T) {
+	begun := time.Date(2026, 3, 14, 10, 0, 0, 0, time.UTC)
+	for _, tc := range []struct {
+		reason string
+		ran    time.Duration
+		want   string
+	}{
+		{"", 60 * time.Second, ""}, {"TimeExceeded", 61 * time.Second, ""}, {"", 56 * time.Second, ""},
+		{"", 20 * time.Second, "size limit"}, {"Manual", 60 * time.Second, `"Manual"`}, {"TimeExceeded", 20 * time.Second, `"TimeExceeded"`}, {"", -time.Hour, ""},
+	} {
+		p := Progress{Reason: tc.reason, Started: begun}
+		if got := p.Short(begun.Add(tc.ran), time.Minute); !strings.Contains(got, tc.want) || tc.want == "" && got != "" {
+			t.Errorf("%q after %v: %q", tc.reason, tc.ran, got)
+		}
+	}
+	if got := (Progress{Errors: []string{"a", "b"}}).Listed(); got != ": a, b" {
+		t.Error(got)
+	}
+	if CheckFilters(make([]Filter, MaxFilters+1)) == nil || CheckFilters([]Filter{{LocalPort: "x"}}) == nil || CheckFilters([]Filter{{LocalPort: "80"}}) != nil {
+		t.Error("filters")
+	}
+	if got := Verb([]string{"az", "storage", "blob", "--name"}); len(got) != 3 || len(Verb([]string{"/bin/ghostbot", "pcap", "/x"})) != 2 || len(Verb([]string{"az"})) != 1 {
+		t.Errorf("%q", got)
+	}
+}

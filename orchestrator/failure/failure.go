@@ -24,10 +24,12 @@ type Failure struct {
 	Gone, Early, Lasting bool
 }
 
+// row is one kind of failure. words: re is looked for outside of names, since a VM may
+// be called build-agent-01.
 type row struct {
-	re                   *regexp.Regexp
-	code, advice         string
-	gone, early, lasting bool
+	re                          *regexp.Regexp
+	code, advice                string
+	gone, early, lasting, words bool
 }
 
 // table is in the order in which rows are tried: specific texts before the codes
@@ -79,19 +81,19 @@ var table = []row{
 		code: "resource_missing", gone: true, early: true, lasting: true,
 		advice: "The resource does not exist in this group and subscription: check the names."},
 	{re: regexp.MustCompile(`(?i)ERROR: \(\w+\).*(quota|limit.*(reached|exceeded)|maximum number|exceed)`),
-		code: "capture_quota", early: true, lasting: true,
+		code: "capture_quota", words: true, early: true, lasting: true,
 		advice: "No more captures are allowed for this VM or region: delete finished capture sessions, they count until they are deleted."},
 	{re: regexp.MustCompile(`(?i)ERROR: \(\w+\).*(extension|agent).*`),
-		code: "no_agent", early: true, lasting: true,
+		code: "no_agent", words: true, early: true, lasting: true,
 		advice: "The VM lacks the Network Watcher agent extension, or it does not answer: install AzureNetworkWatcherExtension and see that the VM runs."},
 	{re: regexp.MustCompile(`(?i)ERROR: \(\w+\).*(not running|deallocated|powered off|stopped state)`),
-		code: "vm_not_running", early: true, lasting: true,
+		code: "vm_not_running", words: true, early: true, lasting: true,
 		advice: "The VM does not run, so that nothing can be captured on it: start it, or choose another one."},
 	{re: regexp.MustCompile(`(?i)ERROR: \(\w*(AlreadyExists|Conflict|InUse)\w*\)|ERROR: \(\w+\).*already exist`),
-		code: "name_taken", lasting: true,
+		code: "name_taken", words: true, lasting: true,
 		advice: "A capture of this name exists already: it may be one that an earlier attempt made; look at it before asking again."},
 	{re: regexp.MustCompile(`(?i)ERROR: \(\w+\).*storage.*(region|location)`),
-		code: "storage_region", early: true, lasting: true,
+		code: "storage_region", words: true, early: true, lasting: true,
 		advice: "The storage account must be in the VM's region and of a standard kind: name another one."},
 	{re: regexp.MustCompile(`arguments are required|unrecognized arguments|misspelled or not recognized|InvalidArgumentValue|usage error|Failed to parse|is not a valid value`),
 		code: "usage", early: true, lasting: true,
@@ -100,17 +102,44 @@ var table = []row{
 		code: "az_broken", lasting: true,
 		advice: "az itself is broken: install a current release (the one of Debian 12 cannot make captures)."},
 	{re: regexp.MustCompile(`(?i)not found|does not exist`),
-		code: "resource_missing", gone: true, lasting: true,
+		code: "resource_missing", lasting: true,
 		advice: "It does not exist: check the names."},
+	{re: regexp.MustCompile(`^rm: .*: No such file or directory`),
+		code: "file_missing", gone: true, lasting: true,
+		advice: "The file is not there any more."},
+}
+
+var (
+	headRE = regexp.MustCompile(`ERROR: \(\w+\)`)
+	nameRE = regexp.MustCompile(`'[^'\s]*'|"[^"\s]*"|\S*[-_/\d]\S*`)
+)
+
+// nameless is stderr without what can be the name of something.
+func nameless(stderr string) string {
+	head := headRE.FindStringIndex(stderr)
+	if head == nil {
+		return stderr
+	}
+	return stderr[:head[1]] + nameRE.ReplaceAllString(stderr[head[1]:], "")
 }
 
 // Of says what a failed command's stderr means. exit is its exit code, -1 when it
 // had none.
 func Of(stderr string, exit int) Failure {
 	f := Failure{Code: "az_failed", Advice: "See what az wrote.", Text: First(stderr)}
+	if exit == 126 || exit == 127 { // a shell did not start it: its words are no answer of Azure
+		f.Code, f.Early, f.Lasting = "not_installed", true, true
+		f.Advice = "The program is not installed on the bot's host, or cannot be started there."
+		return f
+	}
+	words := nameless(stderr)
 	for _, r := range table {
-		if r.re.MatchString(stderr) {
-			f.Code, f.Advice, f.Gone, f.Early, f.Lasting = r.code, r.advice, r.gone, r.early, r.lasting
+		text := stderr
+		if r.words {
+			text = words
+		}
+		if r.re.MatchString(text) {
+			f.Code, f.Advice, f.Gone, f.Early, f.Lasting = r.code, r.advice, r.gone || exit == 3 && r.code == "resource_missing", r.early, r.lasting
 			return f
 		}
 	}
@@ -121,9 +150,6 @@ func Of(stderr string, exit int) Failure {
 	case 2:
 		f.Code, f.Early, f.Lasting = "usage", true, true
 		f.Advice = "az does not understand the command."
-	case 127:
-		f.Code, f.Early, f.Lasting = "not_installed", true, true
-		f.Advice = "The program is not installed on the bot's host."
 	}
 	return f
 }
@@ -145,4 +171,10 @@ func First(stderr string) string {
 		return line
 	}
 	return ""
+}
+
+// Silence says of a read that failed why it is not known what is there. It has no
+// full stop.
+func (f Failure) Silence() string {
+	return strings.TrimSuffix("Azure did not say what is there ("+f.Code+": "+f.Text+"). "+f.Advice, ".")
 }

@@ -30,6 +30,7 @@ var (
 	guidRE      = regexp.MustCompile(`^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$`)
 	typeRE      = regexp.MustCompile(`^[A-Za-z][A-Za-z0-9.]{0,63}$`)
 	taskRE      = regexp.MustCompile(`^ghost_[A-Za-z0-9._-]{0,73}[A-Za-z0-9_]$`)
+	fileRE      = regexp.MustCompile(`^ghost_[A-Za-z0-9._-]+$`)
 	segmentRE   = regexp.MustCompile(`^[A-Za-z0-9_()][A-Za-z0-9._()-]{0,127}$`)
 	domainRE    = regexp.MustCompile(`^[a-z0-9-]+(\.[a-z0-9-]+)+$`)
 )
@@ -56,6 +57,10 @@ func Location(s string) string {
 	}
 	return s
 }
+
+// ValidFile reports whether s is a file name as captures and their reports get it:
+// that of a comparison holds the ids of both ends.
+func ValidFile(s string) bool { return len(s) <= 255 && fileRE.MatchString(s) }
 
 // ValidTask reports whether s has the form of a task's id.
 func ValidTask(s string) bool { return taskRE.MatchString(s) }
