@@ -172,7 +172,7 @@ func (c *inquiry) handshakes() {
 			}
 			f.Frames = append(f.Frames, a.Frame)
 			f.Summary = fmt.Sprintf("TLS with %s fails: alert %s.", name, a.Name())
-			f.Detail = fmt.Sprintf("The alert comes from the %s. %s The client offers %s at most%s.", when(c.fromClient(s, int(a.Dir)), "client", "server"), alertReason(a.Code), app.VersionName(h.Offered),
+			f.Detail = fmt.Sprintf("The alert comes from the %s. %s The client offers %s at most%s.", when(c.fromClient(s, int(a.Dir)), "client", "server"), alertReason(a.Code, h.ServerHello > 0), app.VersionName(h.Offered),
 				when(h.ServerHello > 0, ", the server chose "+app.VersionName(h.Version), ", the server chose nothing"))
 			f.Confirm = "openssl s_client -connect HOST:PORT -servername NAME shows the same alert; change the side that the alert names."
 			break
@@ -213,9 +213,13 @@ func (c *inquiry) handshakes() {
 	}
 }
 
-func alertReason(code uint8) string {
+// alertReason is what an alert means; agreed tells that the server had chosen version and cipher.
+func alertReason(code uint8, agreed bool) string {
 	switch code {
 	case 40, 71:
+		if agreed {
+			return "A version and a cipher were agreed on before; what is left is a client certificate that is missing or not accepted, or signature algorithms and groups."
+		}
 		return "Both sides have no cipher in common."
 	case 70, 86:
 		return "Both sides have no version in common."

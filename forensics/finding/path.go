@@ -76,7 +76,7 @@ func (c *inquiry) outage() {
 			detail := fmt.Sprintf("One segment was sent again %d times with growing pauses until it was acknowledged. Only %d other segments were lost.", s.MaxRun, max(other, 0))
 			if !backsOff {
 				gap, at = x.d.Turns.IdleMax, x.d.Turns.IdleEnd
-				detail = fmt.Sprintf("The capture point is behind the fault: the connection fell silent, and then what was sent before or meanwhile came again (%s within a second).", plural(int(s.AfterGap), "segment", "segments"))
+				detail = fmt.Sprintf("The capture point is behind the fault: the connection fell silent, and then what was sent before or meanwhile came again%s.", when(s.AfterGap > 0, " ("+plural(int(s.AfterGap), "segment", "segments")+" within a second)", ""))
 			}
 			x.explained = "link-outage"
 			c.add(Finding{Severity: High, Protocol: "tcp", Code: "link-outage", Confidence: 0.9, Frames: append(s.Frames[:], at), Flow: x.flow(),
