@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
+	"os/signal"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -77,6 +78,7 @@ func openConsole(t *testing.T, state string, args ...string) *console {
 	t.Helper()
 	cmd := exec.Command("ghostbot", append([]string{"investigate", "--state-dir", state}, args...)...)
 	cmd.Env = append(keyless(), "TERM=xterm")
+	heedHangup(t)
 	tty, err := pty.StartWithSize(cmd, &pty.Winsize{Rows: 50, Cols: 90})
 	if err != nil {
 		t.Fatal(err)
@@ -526,4 +528,17 @@ func TestTerminalPicture(t *testing.T) {
 	if err := os.WriteFile(to, []byte(text), 0o644); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// heedHangup lets programs that are started hear that their terminal is closed, also
+// when whoever runs the tests ignores it (nohup): an ignored signal is inherited, one
+// that is caught is not.
+func heedHangup(t *testing.T) {
+	t.Helper()
+	if !signal.Ignored(syscall.SIGHUP) {
+		return
+	}
+	c := make(chan os.Signal, 1)
+	signal.Notify(c, syscall.SIGHUP)
+	t.Cleanup(func() { signal.Ignore(syscall.SIGHUP) })
 }
