@@ -56,6 +56,17 @@ func edgeScenarios() []scenario {
 				w.dns(8000+float64(i)*300, layers.UDPPort(4100+i), fmt.Sprintf("late%d.example.com", i), -1, 0, false)
 			}
 		}},
+		{"slow-sender", func(w *world) { // in pieces of several segments
+			l := w.link(40000, 80).open(0)
+			l.c(21, "A", 80)
+			for i := range 8 {
+				at := 41 + float64(i)*800
+				for j := range 7 {
+					l.s(at+float64(j)*4, "A", 1400)
+					l.c(at+float64(j)*4+0.1, "A", 0)
+				}
+			}
+		}},
 		{"link-outage", func(w *world) { // at the receiver: what ends the silence was there before it, its ACK was lost
 			l := w.link(40000, 80).open(0)
 			l.c(21, "A", 10)

@@ -191,7 +191,7 @@ func (c *inquiry) wait(x *conn) {
 			Summary: fmt.Sprintf("%v needs up to %s to answer; the network takes %s of it.", x.addr(x.server()), ms(u.Server.Max), ms(rtt)),
 			Detail:  fmt.Sprintf("%d requests, median wait %s. The request is acknowledged at once, so the time goes by inside the server.", u.Server.N, ms(u.Server.Median())),
 			Confirm: "The server's own request log: the same times there mean the application, or what it waits for."})
-	case u.Mid.N >= 10 && u.Mid.Median() > 2*rtt && u.Mid.Median() > 50e6 || u.Mid.N >= 5 && u.Mid.Quantile(0.75) > 150e6 && u.Mid.Quantile(0.75) > 2*rtt:
+	case u.Mid.N >= 10 && u.Mid.Median() > 2*rtt && u.Mid.Median() > 50e6 || u.Mid.N >= 5 && u.Mid.Quantile(0.75) > 150e6 && u.Mid.Quantile(0.75) > 2*rtt || pausing(x, rtt):
 		x.explained = "slow-sender"
 		c.add(Finding{Severity: Low, Protocol: "tcp", Code: "slow-sender", Confidence: 0.85, Frames: []uint32{u.MidFrame}, Flow: x.flow(),
 			Summary: fmt.Sprintf("%v sends its answer in pieces, with pauses of up to %s.", x.addr(x.server()), ms(u.Mid.Max)),
@@ -204,6 +204,14 @@ func (c *inquiry) wait(x *conn) {
 			Detail:  "Neither the network nor the server is waited for in that time.",
 			Confirm: "What the client does before it sends its request."})
 	}
+}
+
+// pausing reports answers in large pieces: most gaps are those between the segments of a piece, and
+// most of the time goes by in the few long ones.
+func pausing(x *conn, rtt int64) bool {
+	mid := &x.d.Turns.Mid
+	n := mid.Above(max(150e6, 2*rtt))
+	return n >= 5 && n*mid.At(mid.N-1-n/2)*2 > x.s.Last-x.s.First
 }
 
 // ports notes connections that use the port of an earlier one.
