@@ -131,6 +131,9 @@ type CaseInfo struct {
 // symptomMax is the longest symptom that is kept, in bytes.
 const symptomMax = 4000
 
+// shortened ends a symptom that was longer; the playbook says so to people.
+const shortened = "… [shortened]"
+
 func caseKey(sid string) store.Key { return store.Key{Scope: store.Deployment, Name: "case/" + sid} }
 
 func activeKey(sid string) store.Key {
@@ -148,7 +151,7 @@ func (d *Desk) Open(ctx context.Context, o Opening) (sid string, err error) {
 func (d *Desk) openNamed(ctx context.Context, o Opening, also func(sid string) ([]store.Guard, []store.Write)) (sid string, err error) {
 	o.Symptom = strings.TrimSpace(o.Symptom)
 	if len(o.Symptom) > symptomMax {
-		o.Symptom = strings.ToValidUTF8(o.Symptom[:symptomMax], "") + "…"
+		o.Symptom = strings.ToValidUTF8(o.Symptom[:symptomMax], "") + shortened
 	}
 	o.Symptom = d.o.Redact(o.Symptom)
 	open := store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(o.Delivery)}

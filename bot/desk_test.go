@@ -75,7 +75,7 @@ func TestOpenKeepsLongAndSecretSymptomsInBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	c, err := of.desk.Case(context.Background(), sid)
-	if err != nil || len(c.Opening.Symptom) > symptomMax+20 || !strings.HasPrefix(c.Opening.Symptom, "[masked]") {
+	if err != nil || len(c.Opening.Symptom) > symptomMax+20 || !strings.HasSuffix(c.Opening.Symptom, shortened) || !strings.HasPrefix(c.Opening.Symptom, "[masked]") {
 		t.Errorf("symptom is %d bytes, begins %.20q, %v", len(c.Opening.Symptom), c.Opening.Symptom, err)
 	}
 }

@@ -177,3 +177,19 @@ func TestPathThatActs(t *testing.T) {
 		t.Error("the name depends on more than the rules")
 	}
 }
+
+// TestQuestionSaysWhy: what looks like a target and is none is named in the
+// question, and so is a text whose end was not kept.
+func TestQuestionSaysWhy(t *testing.T) {
+	for symptom, want := range map[string]string{
+		"127.0.0.1:99999 is down":                    "There is no port 99999",
+		"nothing answers on port 70000":              "There is no port 70000",
+		strings.Repeat("x ", 1990) + "… [shortened]": "only its beginning was kept",
+		"everything is on fire, 1234567 users":       "I could not find a host",
+	} {
+		turn, err := investigate(t, symptom).brain.Next(t.Context(), agent.View{Case: agent.Case{SessionID: "ghost_20260314_104512", Symptom: symptom}, TurnsLeft: 50})
+		if err != nil || len(turn.Moves) > 0 || !strings.Contains(turn.Text, want) {
+			t.Errorf("%.40s: %q, %d moves, %v", symptom, turn.Text, len(turn.Moves), err)
+		}
+	}
+}

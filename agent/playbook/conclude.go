@@ -3,6 +3,7 @@ package playbook
 import (
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 
 	"ghostbot/agent"
@@ -12,6 +13,7 @@ import (
 )
 
 var (
+	portLike    = pattern.New(`(?i)(?:\bport\s+|[\w\])]:)(\d{5,9})\b`)
 	noRiskWords = pattern.New(`(?i)\b(no (more )?(risky|captures?|approvals?|commands?)|stop asking|nothing (more|else)|read[- ]only|don'?t (touch|run|capture)|not necessary|unnecessary|no need|enough|not now|not yet|not today|later|no thanks?|no thank you|nicht jetzt|jetzt nicht|pas maintenant|ahora no|no ahora)\b`)
 )
 
@@ -20,6 +22,24 @@ const (
 	otherQuestion = "Which one is it instead? Please name the host and port or the URL, for example `127.0.0.1:18080` or `https://shop.example.com/cart`."
 	question      = "I could not find a host, port or URL in this. Which one should I look at? For example: `127.0.0.1:18080`, `https://shop.example.com/cart`, `[::1]:8080`, or `api.example.com at DNS server 10.0.0.53`."
 )
+
+// unnamed is the question for a text without a target. It says why what looks
+// like one was not taken.
+func (b *board) unnamed() string {
+	text := b.view.Case.Symptom
+	for _, m := range portLike.FindAllStringSubmatch(text, -1) {
+		if n, err := strconv.Atoi(m[1]); err == nil && n > 65535 {
+			return "There is no port " + m[1] + ": ports go from 1 to 65535. Which one should I look at? For example: `127.0.0.1:18080`."
+		}
+	}
+	if b.shortened() {
+		return "The text was too long and only its beginning was kept; no host, port or URL stands there. Which one should I look at? For example: `127.0.0.1:18080` or `https://shop.example.com/cart`."
+	}
+	return question
+}
+
+// shortened reports whether the symptom was longer than what is kept.
+func (b *board) shortened() bool { return strings.HasSuffix(b.view.Case.Symptom, "… [shortened]") }
 
 // onlyHere is the question for a symptom that names this machine and nothing on
 // it; "" when there is more to look at.
@@ -308,6 +328,9 @@ func (b *board) gaps(verdict string) []string {
 	}
 	for _, f := range b.failed {
 		out = append(out, f+".")
+	}
+	if b.shortened() {
+		out = append(out, "The symptom was too long: its end was not kept, and what it names was not looked at.")
 	}
 	for _, p := range b.roots() {
 		out = append(out, p.Unseen(verdict)...)

@@ -26,7 +26,7 @@ func (b *board) next(o Options) agent.Turn {
 	if len(b.roots()) == 0 && b.again {
 		return b.noTarget(otherQuestion)
 	} else if len(b.roots()) == 0 {
-		return b.noTarget(question)
+		return b.noTarget(b.unnamed())
 	}
 	if here := b.onlyHere(); here != "" {
 		return b.noTarget(here)

@@ -521,13 +521,16 @@ func renderReport(m show.Message) (string, []slackgo.Block) {
 	return escape(text), append(blocks, contextLine("The full report is attached in the thread: `"+escape(fileName(m.SessionID))+"`. Every statement cites journal entries."))
 }
 
+// bullets are a titled list. The fewer lines there are the longer each may be: a
+// command that somebody is told to run is of no use without its end.
 func bullets(title string, lines []string) []slackgo.RichTextElement {
 	if len(lines) == 0 {
 		return nil
 	}
 	var items []slackgo.RichTextElement
-	for _, l := range lines[:min(len(lines), 8)] {
-		items = append(items, slackgo.NewRichTextSection(word(cut(quoted(oneLine(l)), 240))))
+	lines = lines[:min(len(lines), 8)]
+	for _, l := range lines {
+		items = append(items, slackgo.NewRichTextSection(word(cut(quoted(oneLine(l)), min(500, 1920/len(lines))))))
 	}
 	return []slackgo.RichTextElement{slackgo.NewRichTextSection(bold(title)), slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...)}
 }

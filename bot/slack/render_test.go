@@ -413,3 +413,22 @@ func TestRootSaysThingsOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestBulletsKeepCommandsWhole: two long recommendations are shown to their ends,
+// and eight of them still fit.
+func TestBulletsKeepCommandsWhole(t *testing.T) {
+	action := strings.Repeat("restart what is stuck; ", 18) + "Verify: `curl -sS -i http://127.0.0.1:18070/` succeeds."
+	for n, whole := range map[int]bool{1: true, 2: true, 8: false} {
+		lines := make([]string, n)
+		for i := range lines {
+			lines[i] = action
+		}
+		shown, err := json.Marshal(bullets("Recommended actions", lines))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(string(shown), "succeeds.") == n; got != whole || len(shown) > 8*600 {
+			t.Errorf("%d lines: whole %v, want %v, in %d bytes", n, got, whole, len(shown))
+		}
+	}
+}
