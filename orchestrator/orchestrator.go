@@ -228,7 +228,7 @@ type Options struct {
 	MaxPolls  int           // default: 20, or what the capture's own time needs when that is more
 
 	Owner  string                                         // the deployment, in the names of what is made
-	Others func(ctx context.Context) ([]Other, error)     // tasks of other cases, for List and Survey; nil: none
+	Others func(ctx context.Context) ([]Other, error)     // tasks of other cases, for List and Survey, and which could not be read; nil: none
 	Files  func(ctx context.Context) ([]LocalFile, error) // files of captures, for List and Survey; nil: none
 	Now    func() time.Time
 }

@@ -22,6 +22,9 @@ const (
 	staleLocalAfter = 7 * 24 * time.Hour
 )
 
+// journals is what an incomplete list is of when it is not one of Azure.
+const journals = "journals of other cases"
+
 // Orphan is something that was left over.
 type Orphan struct {
 	Kind string `json:"kind"`
@@ -45,14 +48,18 @@ type Other struct {
 // machine. The third is Azure.
 type layers struct {
 	others []Other // of one id the latest record: a sweep continues what a case left
+	unread string  // why some of the others are not known
 	files  []LocalFile
 }
 
 func (r *run) layers(ctx context.Context) (l layers, err error) {
 	if r.o.opt.Others != nil {
 		all, err := r.o.opt.Others(ctx)
-		if err != nil {
+		switch {
+		case ctx.Err() != nil:
 			return l, err
+		case err != nil:
+			l.unread = err.Error()
 		}
 		for _, t := range all {
 			if r.task(t.TaskID) == nil {
@@ -94,6 +101,9 @@ func (r *run) orphans(ctx context.Context) ([]Task, []Orphan, error) {
 		if kind := left(t.Task); kind != "" {
 			list = append(list, Orphan{kind, t.TaskID})
 		}
+	}
+	if l.unread != "" {
+		list = append(list, Orphan{IncompleteList, journals})
 	}
 	cloud, _, err := r.untracked(ctx, names.Location(r.o.opt.Location), l.others)
 	if err != nil {

@@ -166,10 +166,7 @@ func (r *run) request(t *Task, a action) safeexec.Request {
 }
 
 func ids(id string) []string {
-	if id == "" {
-		return nil
-	}
-	return []string{id}
+	return slices.DeleteFunc([]string{id}, func(s string) bool { return s == "" })
 }
 
 // find returns the chain of links of an earlier proposal of the same step whose

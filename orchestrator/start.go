@@ -1,6 +1,7 @@
 package orchestrator
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -51,7 +52,7 @@ func (o *Orchestrator) start(ctx context.Context, q CaptureRequest, ends []names
 	if len(mine) == 0 {
 		tasks, bad, err := r.plan(ctx, q, ends)
 		if err != nil || bad != nil {
-			return deref(bad), err
+			return *cmp.Or(bad, &Response{}), err
 		}
 		mine = tasks[:1]
 		if len(tasks) == 2 {
@@ -79,13 +80,6 @@ func (o *Orchestrator) start(ctx context.Context, q CaptureRequest, ends []names
 		return Response{}, err
 	}
 	return r.respond(mine[len(mine)-1]), nil
-}
-
-func deref(bad *Response) Response {
-	if bad == nil {
-		return Response{}
-	}
-	return *bad
 }
 
 // of returns the tasks that a request made, source first.

@@ -110,6 +110,9 @@ func (r *run) adopt(ctx context.Context) (kept []Leftover, err error) {
 	if err != nil {
 		return nil, err
 	}
+	if l.unread != "" {
+		kept = append(kept, Leftover{TaskID: journals, Kind: IncompleteList, Kept: strings.ReplaceAll(l.unread, "\n", "; ")})
+	}
 	for _, t := range l.others {
 		kind := left(t.Task)
 		if kind == "" {

@@ -2,7 +2,9 @@ package orchestrator
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -132,4 +134,21 @@ func TestPollsThatFail(t *testing.T) {
 			t.Errorf("after it was answered: %+v, %v", got, err)
 		}
 	})
+}
+
+// A case whose journals are damaged neither stops a sweep nor counts as one that left
+// nothing.
+func TestSurveyDamagedJournals(t *testing.T) {
+	o := azure().on("network watcher list", done("[]")).orchestrator(func(o *Options) {
+		o.Others = func(context.Context) ([]Other, error) {
+			return []Other{left1("ghost_real", Broken, CleanupPending, steps("ghost_real")...)}, errors.New("case a: damaged\ncase b: damaged")
+		}
+	})
+	list, err := o.Survey(t.Context(), Origin{Turn: 1})
+	if err != nil || len(list) != 2 || len(list[0].Steps) != 2 || list[1].Kind != IncompleteList || list[1].Kept != "case a: damaged; case b: damaged" {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if _, resp, err := o.List(t.Context()); err != nil || !slices.Contains(resp.Orphans, Orphan{IncompleteList, journals}) {
+		t.Errorf("%+v, %v", resp, err)
+	}
 }

@@ -27,9 +27,9 @@ type Left struct {
 // taskFiles is how the task journals of cases are called.
 const taskFiles = "orchestrator_tasks_"
 
-// Others returns the tasks of all other cases, oldest case first. A case whose
-// journals cannot be read is left out, and named in the error only when nothing
-// could be read: one damaged case must not hide what the others left.
+// Others returns the tasks of all other cases, oldest case first. Of a case whose
+// journals cannot be read the error tells, beside what the others left: one damaged
+// case must neither hide them nor be taken for one that left nothing.
 func (l Left) Others(ctx context.Context) ([]orchestrator.Other, error) {
 	files, err := filepath.Glob(filepath.Join(escape(l.AuditDir), taskFiles+"*.jsonl"))
 	if err != nil {
@@ -51,8 +51,8 @@ func (l Left) Others(ctx context.Context) ([]orchestrator.Other, error) {
 		}
 		list = append(list, tasks...)
 	}
-	if len(list) == 0 && len(broken) > 0 {
-		return nil, fmt.Errorf("look for tasks: %w", errors.Join(broken...))
+	if len(broken) > 0 {
+		return list, fmt.Errorf("look for tasks: %w", errors.Join(broken...))
 	}
 	return list, nil
 }
