@@ -56,6 +56,15 @@ func edgeScenarios() []scenario {
 				w.dns(8000+float64(i)*300, layers.UDPPort(4100+i), fmt.Sprintf("late%d.example.com", i), -1, 0, false)
 			}
 		}},
+		{"asymmetric-path", func(w *world) { // many connections, one direction: no flood
+			for i := range 80 {
+				at, port := float64(i)*20, layers.TCPPort(40000+i)
+				w.syn(at, port, 80)
+				for j, flags := range []string{"A", "A", "A", "FA"} {
+					w.tcp(at+2+float64(j), seg{from: client, to: server, sp: port, dp: 80, flags: flags, seq: 1000 + uint32(min(j, 2))*100, ack: 5000 + uint32(j)*900, size: []int{100, 100, 0, 0}[j]})
+				}
+			}
+		}},
 		{"slow-sender", func(w *world) { // in pieces of several segments
 			l := w.link(40000, 80).open(0)
 			l.c(21, "A", 80)

@@ -210,7 +210,7 @@ func (c *inquiry) count(x *conn) {
 		}
 	case cl.SYNs > 0 && sv.RSTs > 0 && !x.s.SYNACK:
 		v.refused++
-	case cl.SYNs > 0 && sv.Packets == 0:
+	case cl.SYNs > 0 && sv.Packets == 0 && cl.Bytes == 0: // who sends data has got an answer, even if it is not in the capture
 		v.silent++
 	case x.s.SYNACK:
 		v.half++
