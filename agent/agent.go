@@ -56,6 +56,7 @@ import (
 	"time"
 
 	"ghostbot/agent/hypothesis"
+	"ghostbot/orchestrator"
 	"ghostbot/safeexec"
 )
 
@@ -178,7 +179,11 @@ type (
 		Duration       int    `json:"duration_seconds,omitempty"`
 		Context        string `json:"investigation_context,omitempty"`
 		AuthMode       string `json:"storage_auth_mode,omitempty"`
-		Hypothesis     string `json:"hypothesis_id,omitempty"`
+		// Limits of what is captured; zero values are orchestrator's defaults.
+		PacketBytes int                   `json:"bytes_per_packet,omitempty"`
+		TotalBytes  int64                 `json:"total_bytes,omitempty"`
+		Filters     []orchestrator.Filter `json:"filters,omitempty"`
+		Hypothesis  string                `json:"hypothesis_id,omitempty"`
 	}
 	// CheckTask, CancelTask and CleanupTask look after a capture.
 	CheckTask struct {

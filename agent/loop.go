@@ -344,6 +344,7 @@ func (a *Agent) do(ctx context.Context, p place, m Move) error {
 	case CaptureTraffic:
 		r := orchestrator.CaptureRequest{
 			Target: m.Target, ResourceGroup: m.ResourceGroup, StorageAccount: m.StorageAccount, Duration: m.Duration,
+			PacketBytes: m.PacketBytes, TotalBytes: m.TotalBytes, Filters: m.Filters,
 			Context: m.Context, AuthMode: m.AuthMode, Hypothesis: m.Hypothesis, Requester: a.s.c.Requester, Origin: at,
 		}
 		return a.capture(ctx, p, func() (orchestrator.Response, error) { return a.o.Captures.Start(ctx, r) })

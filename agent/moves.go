@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"ghostbot/agent/words"
+
+	"ghostbot/orchestrator"
 )
 
 // Names of the tools, as the design declares them to a model. manage_hypotheses
@@ -73,10 +75,20 @@ func decodeMove[M Move](tool string, args json.RawMessage, strict bool) Move {
 	if err := d.Decode(&m); err != nil && err != io.EOF {
 		return Unknown{Tool: tool, Error: fmt.Sprintf("arguments of %s: %v", tool, err)}
 	}
+	if strict && tool == ToolCapture && zero(args, "duration_seconds") {
+		return Unknown{Tool: tool, Error: fmt.Sprintf("arguments of %s: duration_seconds must be 1 to %d", tool, orchestrator.MaxDuration)}
+	}
 	if u, ok := any(m).(unknownArgs); ok {
 		return u.Unknown
 	}
 	return m
+}
+
+// zero reports whether a number is given and is 0, which is not the same as left out.
+func zero(args json.RawMessage, name string) bool {
+	var given map[string]json.RawMessage
+	var n *float64
+	return json.Unmarshal(args, &given) == nil && json.Unmarshal(given[name], &n) == nil && n != nil && *n == 0
 }
 
 // toolOf is the name of a move's tool; "unknown" for everything that is not
@@ -178,7 +190,7 @@ func sameCall(m Move) string {
 	case RunShell:
 		return ToolShell + " " + strings.Join(strings.Fields(m.Command), " ")
 	case CaptureTraffic:
-		return fmt.Sprintf("%s %q %q %q %d %s", ToolCapture, m.Target, m.ResourceGroup, m.StorageAccount, m.Duration, m.AuthMode)
+		return fmt.Sprintf("%s %q %q %q %d %s %d %d %q", ToolCapture, m.Target, m.ResourceGroup, m.StorageAccount, m.Duration, m.AuthMode, m.PacketBytes, m.TotalBytes, m.Filters)
 	case CheckTask:
 		return ToolCheck + " " + m.TaskID
 	case CancelTask:

@@ -19,8 +19,9 @@ import (
 
 // examples has one move of every declared tool.
 var examples = map[string]Move{
-	ToolShell:      RunShell{Command: "ss -ltn", Reasoning: "r", Hypothesis: "H1", Target: "t", Effect: "e"},
-	ToolCapture:    CaptureTraffic{Target: "vm1", ResourceGroup: "rg", StorageAccount: "store1", Duration: 20, Context: "c", AuthMode: "key", Hypothesis: "H1"},
+	ToolShell: RunShell{Command: "ss -ltn", Reasoning: "r", Hypothesis: "H1", Target: "t", Effect: "e"},
+	ToolCapture: CaptureTraffic{Target: "vm1", ResourceGroup: "rg", StorageAccount: "store1", Duration: 20, Context: "c", AuthMode: "key", Hypothesis: "H1",
+		PacketBytes: 256, TotalBytes: 1 << 20, Filters: []orchestrator.Filter{{Protocol: "TCP", RemotePort: "443"}}},
 	ToolCheck:      CheckTask{TaskID: "ghost_a", Hypothesis: "H1"},
 	ToolCancel:     CancelTask{TaskID: "ghost_a", Reason: "r", Hypothesis: "H1"},
 	ToolCleanup:    CleanupTask{TaskID: "ghost_a", Hypothesis: "H1"},
@@ -366,5 +367,23 @@ func TestConcludedCaseIsReturned(t *testing.T) {
 	got, _ := w.investigate()
 	if diff := cmp.Diff(want, got); diff != "" || len(w.entries) != n || w.calls != calls {
 		t.Errorf("%d new entries, %d new calls (-want +got):\n%s", len(w.entries)-n, w.calls-calls, diff)
+	}
+}
+
+// A time of 0 is asked for by nobody who means the default.
+func TestCaptureOfNoTime(t *testing.T) {
+	const rest = `"target": "vm1", "resource_group": "rg", "storage_account": "store1"}`
+	for args, want := range map[string]string{
+		`{"duration_seconds": 0, ` + rest:    "arguments of capture_traffic: duration_seconds must be 1 to 300",
+		`{"duration_seconds": 0.0, ` + rest:  "arguments of capture_traffic:",
+		`{` + rest:                           "",
+		`{"duration_seconds": null, ` + rest: "",
+		`{"duration_seconds": 7, ` + rest:    "",
+	} {
+		m := ParseMove(ToolCapture, json.RawMessage(args))
+		u, refused := m.(Unknown)
+		if refused != (want != "") || !strings.HasPrefix(u.Error, want) {
+			t.Errorf("%s: %+v", args, m)
+		}
 	}
 }

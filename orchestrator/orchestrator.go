@@ -88,6 +88,9 @@ const (
 	Error     Status = "error"
 )
 
+// Filter lets only some packets into a capture.
+type Filter = command.Filter
+
 // CaptureRequest asks for a capture on a VM, or between two ("a to b"). Zero
 // values of the limits are the defaults.
 type CaptureRequest struct {
