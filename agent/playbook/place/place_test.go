@@ -459,6 +459,17 @@ func TestBesides(t *testing.T) {
 	}
 }
 
+// TestTurnedAwayIsSaid: an answer that refuses the request is no fault by itself, and is told.
+func TestTurnedAwayIsSaid(t *testing.T) {
+	for code, want := range map[string]bool{"413": true, "426": true, "200": false, "403": false} {
+		p := at(t, "uploads to 127.0.0.1:19082 bounce")
+		p.Read(rules.ProbeNamed("fetch"), read.Output{Stdout: "HTTP/1.1 " + code + " X\r\n\r\nno timing: code=" + code + " ip=127.0.0.1"}, "", Moment{ID: "g_001"})
+		if got := strings.Contains(strings.Join(p.Unseen("no_fault"), " "), "turns a plain GET request away with "+code); got != want {
+			t.Errorf("%s: %q", code, p.Unseen("no_fault"))
+		}
+	}
+}
+
 // FuzzPlain: what is shown of foreign text is short, printable and without
 // markup of chat systems.
 func FuzzPlain(f *testing.F) {

@@ -273,6 +273,9 @@ func (p *Place) Unseen(verdict string) []string {
 	if c := p.web.Code; c == 401 || c == 403 {
 		out = append(out, fmt.Sprintf("%s was asked without credentials and answered %d; what a signed-in user sees was not tested.", p.Title(), c))
 	}
+	if c := p.web.Code; verdict == "no_fault" && c >= 400 && c < 500 && c != 401 && c != 403 && c != 404 {
+		out = append(out, fmt.Sprintf("%s turns a plain GET request away with %d; requests of other kinds were not made.", p.Title(), c))
+	}
 	if p.End.HTTP() && p.web.Code == 404 && verdict == "no_fault" {
 		out = append(out, "The root path of "+p.Title()+" answers 404, which is usual for an interface without a start page.")
 	}
