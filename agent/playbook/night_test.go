@@ -460,6 +460,12 @@ var night = []struct {
 	}, want{"root_cause", []string{"ADDR breaks off"}, "", ""}},
 	{"short host", "vm:PORT refuses", func(t *testing.T) (string, string) { return closed(t, "127.0.0.1"), "" }, want{"root_cause", []string{"Nothing listens on vm:PORT"}, "", ""}},
 	{"contradiction", "ADDR is refused ... no it times out", func(t *testing.T) (string, string) { return closed(t, "127.0.0.1"), "" }, want{"root_cause", []string{"Nothing listens on ADDR"}, "", ""}},
+	{"reset behind the handshake", "https://ADDR/: connection reset by peer after the handshake", func(t *testing.T) (string, string) {
+		return serveTLS(t, l4(t), cert{from: -time.Hour, until: time.Hour, names: []string{"127.0.0.1"}}, brokenOff(true)), ""
+	}, want{"root_cause", []string{"ADDR shows its certificate, ends the TLS handshake well, and then resets"}, "", ""}},
+	{"end behind the handshake", "https://ADDR/ gives an empty reply", func(t *testing.T) (string, string) {
+		return serveTLS(t, l4(t), cert{from: -time.Hour, until: time.Hour, names: []string{"127.0.0.1"}}, brokenOff(false)), ""
+	}, want{"root_cause", []string{"ADDR shows its certificate, ends the TLS handshake well, and then closes"}, "", ""}},
 	{"drop by iptables", "ADDR times out", dropped, want{"root_cause", []string{"ADDR has a listener with room in its queue"}, "", ""}},
 	{"reject by iptables", "ADDR refuses", rejected, want{"root_cause", []string{"ADDR has a listener, yet connections are refused"}, "", ""}},
 	{"upstream dropped", "UP gives 504", func(t *testing.T) (string, string) {
@@ -603,5 +609,21 @@ func TestTwoFamilies(t *testing.T) {
 			}
 		}
 		want.check(t, in)
+	}
+}
+
+// brokenOff is a service that ends every connection instead of answering: with a
+// reset, or in order.
+func brokenOff(reset bool) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		c, _, err := w.(http.Hijacker).Hijack()
+		if err != nil {
+			return
+		}
+		if t, ok := c.(*tls.Conn); ok && reset {
+			c = t.NetConn()
+			c.(*net.TCPConn).SetLinger(0)
+		}
+		c.Close()
 	}
 }

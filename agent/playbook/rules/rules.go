@@ -270,7 +270,7 @@ var All = []Rule{
 		Name: "filtered", Says: "Packets to {t} are dropped or rejected by a filter on the way",
 		Confirm: []Reading{
 			{"prohibited", "A filter rejects connections to {t}: it is reported as administratively prohibited", "high", []string{"Find the rejecting rule (the sender of the ICMP message has it) and allow port {port} for the clients (undo: remove the rule). " + verifyIt}},
-			{"silent listener queue-ok !overflow-rising", "{t} has a listener with room in its queue, yet connection attempts get no answer: packets to port {port} are dropped by a filter on this machine", "high", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the dropping one (undo: add it again). " + verifyIt}},
+			{"silent listener queue-ok !overflow-rising", "{t} has a listener with room in its queue, yet connection attempts get no answer: packets to port {port} are dropped by a filter on this machine, or its interface is down", "high", []string{"See whether the interface of {host} is up (`ip -br link`; lo for 127.0.0.1 and ::1). If it is, list the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the dropping one (undo: add it again). " + verifyIt}},
 			{"v6-silent v4-open", "{host} has two addresses and connections to one of them get no answer: {ip4} accepts, {ip6} is silent, so clients that try IPv6 first hang", "medium", []string{"Check the IPv6 path and filters to {ip6}, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip6} {port}` succeeds."}},
 			{"v4-silent v6-open", "{host} has two addresses and connections to one of them get no answer: {ip6} accepts, {ip4} is silent, so clients that use IPv4 hang", "medium", []string{"Check the IPv4 path and filters to {ip4}, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip4} {port}` succeeds."}},
 			{"silent listener queue-ok full-elsewhere", "{t} has a listener with room in its queue, yet connection attempts get no answer: packets to port {port} are dropped by a filter on this machine (the kernel's drops are those of another service's full queue)", "high", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the dropping one (undo: add it again). " + verifyIt}},
@@ -327,13 +327,15 @@ var All = []Rule{
 	{
 		Name: "reset", Says: "Connections to {t} are accepted and then broken off",
 		Confirm: []Reading{
+			{"tls reset tls-here", "{t} shows its certificate, ends the TLS handshake well, and then resets the connection instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule, a backend that is gone). " + verifyIt}},
+			{"tls empty tls-here", "{t} shows its certificate, ends the TLS handshake well, and then closes the connection without an answer", "high", []string{"Read the log of the program behind {t}: it gives up before it answers (crash, limit, a backend that is gone). " + verifyIt}},
 			{"reset !tls-here", "{t} accepts the connection and then resets it instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule). " + verifyIt}},
 			{"unconnected open", "{t} accepts the connection and then resets it at once, before anything is sent", "high", []string{"Look for what ends connections as they come: a program at its limit, a proxy or filter that resets. " + verifyIt}},
 			{"empty !tls-here", "{t} accepts the connection and closes it without an answer", "high", []string{"Read the log of the program behind {t}: it gives up before it answers (crash, limit, wrong protocol). " + verifyIt}},
 			{"poke-reset about-reset", "{t} accepts the connection and resets it as soon as something is sent", "medium", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a filter's rule). " + verifyIt}},
 			{"cut", "{t} breaks off in the middle of its answer ({detail})", "high", []string{"Read the log of the program behind {t}: it ends the answer early (crash, time limit, a proxy's buffer). " + verifyIt}},
 		},
-		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "no-answer", "error", "queue-full", "not-tls", "tls-here", "open !web"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "no-answer", "error", "queue-full", "not-tls", "!tls tls-here", "open !web"},
 	},
 	{
 		Name: "protocol", Says: "{t} speaks another protocol than its clients",

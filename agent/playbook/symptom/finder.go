@@ -456,6 +456,7 @@ func (f *finder) dropWeak() {
 
 var (
 	serverBefore = pattern.New(`(?i)(\bdns|resolver|name ?server|unbound|\bbind9?|dnsmasq|coredns|\bvia|\basking|\busing|\bagainst|\bthrough|\bserver|\bserved by|\bresolv\w+( names)? (with|by|on|at)|\bquer(y|ies|ying)|\bask)[^.;,\n]{0,24}$`)
+	askedOf      = pattern.New(`(?i)[a-z0-9-]+\.[a-z0-9.-]*[a-z0-9][ ,(]+ask(?:ing|ed)?(?: at)? $`) // "name (ask ADDR"
 	serverAfter  = pattern.New(`(?i)^['")\s]*(\(?(the |our |its )?(local |internal )?(dns|resolver|name ?server)|as (its |the |our )?(dns|resolver|nameserver))`)
 )
 
@@ -501,6 +502,8 @@ func (f *finder) resolverScore(x found, aboutNames bool, names int) int {
 	switch {
 	case x.resolver:
 		return 4
+	case names > 0 && (isAddr || x.e.Loopback()) && (x.e.Scheme == "" || x.e.Scheme == "udp") && askedOf.MatchString(tail(f.text[:x.at], 60)):
+		return 3
 	case !isAddr && !x.e.Loopback() || x.e.Scheme != "" && x.e.Scheme != "udp" || !aboutNames && (names == 0 || x.e.Port%100 != 53):
 		return 0
 	case x.e.Port == 53 || x.e.Port == 5353 || serverBefore.MatchString(tail(f.text[:x.at], 60)) || serverAfter.MatchString(head(f.text[x.end:], 60)):

@@ -226,6 +226,7 @@ var night = []struct{ text, want string }{
 	{"app can't find host inventory.shop.example.com; resolv.conf points to 127.0.0.1:42777", "name:inventory.shop.example.com @127.0.0.1:42777"},
 	{"Namensauflösung für inventory.shop.example.com schlägt fehl, Server 127.0.0.1 Port 42777", "name:inventory.shop.example.com @127.0.0.1:42777"},
 	{"inventory.shop.example.com cannot be resolved by DNS server at address 127.0.0.1 and port 42777", "name:inventory.shop.example.com @127.0.0.1:42777"},
+	{"inventory.shop.example.com (ask 127.0.0.1:42777) points at something that is gone?", "name:inventory.shop.example.com @127.0.0.1:42777"},
 	{"127.0.0.1:42777 says SERVFAIL for inventory.shop.example.com", "name:inventory.shop.example.com @127.0.0.1:42777"},
 	{"shop cert expired? https://127.0.0.1:42443", "https://127.0.0.1:42443/"},
 	{"\"NotAfter\" is in the past on 127.0.0.1:41999", "https://127.0.0.1:41999/"},
