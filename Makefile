@@ -62,7 +62,7 @@ unit:
 	@echo "== tests with the race detector"
 	@rm -f $(SKIPS)
 	@# one package at a time: tests against real services have real time-outs
-	@GHOST_SKIPS=$(SKIPS) $(GO) test -race -p 1 -timeout 25m ./...
+	@TEST_SKIPS=$(SKIPS) $(GO) test -race -p 1 -timeout 25m ./...
 
 faults:
 	@echo "== tests with injected faults"

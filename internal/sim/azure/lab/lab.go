@@ -3,7 +3,7 @@
 // it is shipped; it is the one simulator that starts processes.
 //
 // Where the real az or the emulator cannot be had, tests skip, each with a line in
-// the file that GHOST_SKIPS names, so that make test can end with their number.
+// the file that TEST_SKIPS names, so that make test can end with their number.
 package lab
 
 import (
@@ -62,7 +62,7 @@ func Need(t testing.TB) Tools {
 // Skip skips a test for want of a tool, and has it counted.
 func Skip(t testing.TB, why string) {
 	t.Helper()
-	if name := os.Getenv("GHOST_SKIPS"); name != "" {
+	if name := os.Getenv("TEST_SKIPS"); name != "" {
 		f, err := os.OpenFile(name, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
 		if err == nil {
 			_, err = fmt.Fprintf(f, "%s: %s\n", t.Name(), why)

@@ -60,7 +60,7 @@ func TestFakeKnowsWhatItDoesNotKnow(t *testing.T) {
 
 func TestSkipsAreCounted(t *testing.T) {
 	file := filepath.Join(t.TempDir(), "skips")
-	t.Setenv("GHOST_SKIPS", file)
+	t.Setenv("TEST_SKIPS", file)
 	t.Setenv("XDG_CACHE_HOME", t.TempDir())
 	t.Run("needs az", func(t *testing.T) {
 		defer func() {
