@@ -1,9 +1,12 @@
 package e2e
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+
+	"ghostbot/agent"
 )
 
 // proposed are the commands of a case, in order.
@@ -45,7 +48,13 @@ func TestEarlierCaseIsRecalled(t *testing.T) {
 	}
 	_, section, _ := strings.Cut(md, "## Earlier Cases")
 	section, _, _ = strings.Cut(section, "\n## ")
-	if !strings.Contains(section, first) || !strings.Contains(section, "same target 127.0.0.1") || !strings.Contains(section, "["+second+"_002]") {
+	cited := "no entry recalls a case"
+	for _, e := range after {
+		if e.Kind == agent.KindRecalled {
+			cited = fmt.Sprintf("[%s_%03d]", second, e.N)
+		}
+	}
+	if !strings.Contains(section, first) || !strings.Contains(section, "same target 127.0.0.1") || !strings.Contains(section, cited) {
 		t.Errorf("the report says: %s", section)
 	}
 	if one, two := proposed(t, before), proposed(t, after); !slices.Equal(one, two) {
