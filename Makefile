@@ -62,7 +62,7 @@ unit:
 	@echo "== tests with the race detector"
 	@rm -f $(SKIPS)
 	@# one package at a time: tests against real services have real time-outs
-	@TEST_SKIPS=$(SKIPS) $(GO) test -race -p 1 -timeout 25m ./...
+	@TEST_SKIPS=$(SKIPS) bash -o pipefail -c '$(GO) test -race -p 1 -timeout 25m -v ./... 2>&1 | scripts/results'
 
 faults:
 	@echo "== tests with injected faults"
