@@ -69,13 +69,17 @@ func auditVerb(ctx context.Context, c *cli, args []string) error {
 	case "rca":
 		return auditRCA(c, rest[1], f, ring)
 	case "sign":
-		return auditSign(ctx, c, f, ring)
+		return auditSign(ctx, c, rest[1], f, ring)
 	}
 	return nil
 }
 
+// signStore is what audit sign takes besides the register: a store from before its
+// values had codes, whose journals have a key.
+const signStore = "store"
+
 // auditSign introduces a key into a state directory that nobody serves.
-func auditSign(ctx context.Context, c *cli, f auditFlags, ring *keyring.Ring) error {
+func auditSign(ctx context.Context, c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
 	if f.keyFile == "" {
 		return usageError("audit sign: --key-file names no key (accepted: a file with 32 bytes or more)")
 	}
@@ -95,6 +99,14 @@ func auditSign(ctx context.Context, c *cli, f auditFlags, ring *keyring.Ring) er
 		return fail(exitUnavailable, "state directory: %w", err)
 	}
 	defer db.Release(context.WithoutCancel(ctx), l)
+	n, err := ring.Seal(db).SealAll(ctx) // first: the entry of the register ends it
+	if err != nil {
+		return fail(exitUnavailable, "state directory: %w", err)
+	}
+	if sid == signStore {
+		fmt.Fprintf(c.out, "ok  %d stored values that had no code have one now\n", n)
+		return nil
+	}
 	k, err := ring.Introduce(ctx, audit.Options{Fence: l.Fence, Stream: ledger.Stream{DB: db, Scope: store.Deployment, Fence: l.Fence}})
 	if err != nil {
 		return fail(exitNegative, "%w", err)
@@ -111,6 +123,9 @@ func (f auditFlags) check(verb, sid string) error {
 	if !slices.Contains([]string{"verify", "show", "export", "rca", "sign"}, verb) {
 		return usageError("audit: %q is not a verb (accepted: verify show export rca sign)", verb)
 	}
+	if verb == "sign" && sid == signStore {
+		return nil
+	}
 	if sid != audit.Register && audit.FileName(sid, audit.Case) == "" {
 		return usageError("audit %s: %q is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2; register with verify and show)", verb, sid)
 	}
@@ -118,7 +133,7 @@ func (f auditFlags) check(verb, sid string) error {
 		return usageError("audit %s: register is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2)", verb)
 	}
 	if verb == "sign" && sid != audit.Register {
-		return usageError("audit sign: %q is not the register, which a key is introduced into (accepted: register)", sid)
+		return usageError("audit sign: %q is not the register, which a key is introduced into (accepted: register, or store)", sid)
 	}
 	for _, x := range []struct{ name, value, verb string }{{"--head", f.head, "verify"}, {"--rca", f.rcaFile, "verify"}, {"-o", f.output, "export"}} {
 		if x.value != "" && x.verb != verb {

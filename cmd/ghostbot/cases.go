@@ -17,6 +17,7 @@ import (
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/store"
 	"ghostbot/store/file"
+	"ghostbot/store/sealed"
 )
 
 // cases lists the cases of the state directory. It only reads.
@@ -75,11 +76,12 @@ func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
 	if !there {
 		return out, nil
 	}
-	db, err := file.Open(dir, file.Options{})
+	files, err := file.Open(dir, file.Options{})
 	if err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
-	defer db.Close()
+	defer files.Close()
+	db := sealed.New(files, nil)                // reads only: the journals say what is true
 	if audit.FileName(like, audit.Case) != "" { // an id is no text: a mistyped one is like nothing
 		if _, err := db.Get(ctx, store.Key{Scope: store.Deployment, Name: "case/" + like}); errors.Is(err, store.ErrNotFound) {
 			return nil, fail(exitNegative, "--like: there is no case %s in %s", like, dir)

@@ -110,7 +110,13 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	if err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
-	p.db, p.owner, p.close = db, db.Installation(), func() { db.Close() }
+	values := p.ring.Seal(db)
+	values.Refused = func(err error) { log.Error("stored value ignored", "why", err) }
+	p.db, p.owner, p.close = values, db.Installation(), func() { db.Close() }
+	if err := values.Check(context.Background(), store.Deployment); err != nil {
+		p.close()
+		return nil, fail(exitUnavailable, "state directory: %w; 'ghostbot audit sign' gives codes to what was stored before the key", err)
+	}
 	if cfg.Anonymize {
 		if p.topology, err = topologySecret(c.state()); err != nil {
 			p.close()

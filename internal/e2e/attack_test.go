@@ -1,9 +1,11 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -241,4 +243,55 @@ func TestKillBetweenClickAndStart(t *testing.T) {
 		}
 	}
 	t.Logf("saw: %v", saw)
+}
+
+// TestForgedAnswer: with a key, an approval that somebody writes into the state directory
+// starts nothing, in or beside the envelope of a code, and nobody's name stands under what became of it.
+func TestForgedAnswer(t *testing.T) {
+	key := filepath.Join(t.TempDir(), "journal.key")
+	if err := os.WriteFile(key, bytes.Repeat([]byte("k"), 48), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, plain := range []bool{false, true} {
+		l := newLab(t, "GHOST_JOURNAL_KEY_FILE="+key)
+		l.run()
+		tr := l.trap("incidents")
+		l.stop()
+		path, b := tr.pending()
+		by := l.approver(0)
+		b = bytes.Replace(b, []byte(`"state":"PENDING"`), fmt.Appendf(nil, `"state":"APPROVED","by":%q,"use_by":"2099-01-01T00:00:00Z","votes":[{"by":%q}]`, by, by), 1)
+		if plain {
+			_, b, _ = bytes.Cut(b, []byte(`"v":`))
+			b = bytes.TrimSuffix(b, []byte("}"))
+		}
+		if err := os.WriteFile(path, b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		l.run()
+		l.until(20*time.Second, "the answer is journaled", func() bool { answers, _, _ := tr.decisions(); return len(answers) > 0 })
+		answers, votes, intents := tr.decisions()
+		if len(answers) != 1 || answers[0] != "DENIED" || len(votes) > 0 || intents > 0 || tr.starts() > 0 {
+			t.Errorf("plain %v: a forged approval led to %v by %v, %d intents, %d starts", plain, answers, votes, intents, tr.starts())
+		}
+		if out, _ := tr.ghostbot("audit", "show", tr.sid); !strings.Contains(out, "no key of this deployment vouches") {
+			t.Errorf("plain %v: the journal does not say why", plain)
+		}
+		l.closed(tr.sid)
+	}
+}
+
+// pending is the stored file of the proposal that waits.
+func (tr trap) pending() (path string, data []byte) {
+	tr.t.Helper()
+	paths, err := filepath.Glob(filepath.Join(tr.state, "cases", tr.sid, "proposal", "*.json"))
+	if err != nil {
+		tr.t.Fatal(err)
+	}
+	for _, p := range paths {
+		if b, err := os.ReadFile(p); err == nil && bytes.Contains(b, []byte(`"state":"PENDING"`)) {
+			return p, b
+		}
+	}
+	tr.t.Fatalf("no proposal waits in %v", paths)
+	return "", nil
 }

@@ -24,6 +24,8 @@ import (
 	"strings"
 
 	"ghostbot/audit"
+	"ghostbot/store"
+	"ghostbot/store/sealed"
 )
 
 // KindKeyed is the entry of the register that introduces a key.
@@ -170,6 +172,15 @@ func (r *Ring) Verify(sid string, o audit.VerifyOptions) audit.Report {
 		v.OK, v.FirstBad, v.Why = false, &n, whyMark
 	}
 	return v
+}
+
+// Seal is db with values that the keys of the ring authenticate.
+func (r *Ring) Seal(db store.DB) *sealed.DB {
+	keys := make([]sealed.Key, len(r.keys))
+	for i, k := range r.keys {
+		keys[i] = sealed.Key{ID: k.ID, Secret: k.Secret}
+	}
+	return sealed.New(db, keys)
 }
 
 // Dir is where the journals are.
