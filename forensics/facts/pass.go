@@ -1,9 +1,11 @@
 package facts
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"math/bits"
+	"slices"
 
 	"ghostbot/forensics/app"
 	"ghostbot/forensics/belt"
@@ -23,10 +25,14 @@ const (
 	group = 16      // packets that are looked at ahead
 )
 
-// pass is the way of the packets. It has three stages, which may run at the same time,
-// as none touches what is another's: decode takes headers off, counts packets and
-// sorts them; follow has the TCP connections and what they carry; rest has everything
-// else. What a later stage needs of an earlier one stands in the batch.
+// pass is the way of the packets. It has two stages, which may run at the same time, as
+// neither touches what is the other's: decode takes headers off, counts packets, and
+// handles everything that is no TCP while it is at hand; follow has the TCP connections
+// and what they carry. What they need of each other stands in the batch.
+//
+// DNS that TCP carries belongs between that of UDP, and whether it counts only follow
+// knows. From the first such segment on (p.late), what is no TCP is handled when its
+// batch has been followed, by the goroutine that decodes, in the order of the frames.
 type pass struct {
 	f   *Facts
 	o   Options
@@ -35,8 +41,8 @@ type pass struct {
 	err error
 
 	d      frame.Decoder // of decode
-	v      frame.View
 	quote  frame.View
+	late   bool
 	last   int64
 	bucket *Bucket
 	from   int64 // of bucket
@@ -44,19 +50,28 @@ type pass struct {
 	n      uint32
 	seen   uint32 // packets at the last look at the progress
 
-	trouble stat.Series[Bucket] // of follow
-
-	quoted frame.Decoder // of rest
+	quoted frame.Decoder
 	read   uint32
+	masks  [16]mask
+
+	trouble stat.Series[Bucket] // of follow
+}
+
+// mask counts packets with the same layers.
+type mask struct {
+	layers frame.Layers
+	n      uint64
 }
 
 // batch is some packets on their way.
 type batch struct {
 	raw      capture.Batch
+	first    uint32      // frame
 	start    int64       // of the series
 	segments []tcp.Input // in order, and those that ICMP errors quote
-	others   []other
-	names    int // segments with DNS that count
+	others   []other     // that are not yet handled
+	names    int         // segments with DNS that count
+	late     bool        // others wait until the segments were followed
 }
 
 // other is a packet that is no TCP segment.
@@ -78,15 +93,12 @@ func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error)
 	if o.Each != nil {
 		p.each()
 	} else {
-		var batches []*batch
-		for range queue {
-			batches = append(batches, newBatch(many))
-		}
-		belt.Run(batches, p.decode, func(b *batch) { p.follow(b) }, p.rest)
+		p.all()
 	}
 	if p.err != nil {
 		return nil, p.err
 	}
+	p.layers()
 	f.Series.Join(&p.trouble)
 	f.DNS.Finish()
 	f.Control.Finish()
@@ -95,22 +107,48 @@ func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error)
 	return f, nil
 }
 
+// all makes the pass with both stages at once.
+func (p *pass) all() {
+	var batches []*batch
+	for range queue {
+		batches = append(batches, newBatch(many))
+	}
+	belt.Run(batches, p.decode, func(b *batch) {
+		p.follow(b)
+		if !b.late {
+			b.raw.Release()
+		}
+	})
+	slices.SortFunc(batches, func(a, b *batch) int { return cmp.Compare(a.first, b.first) })
+	for _, b := range batches {
+		p.finish(b)
+	}
+}
+
 // each makes the pass packet by packet.
 func (p *pass) each() {
 	analysed := p.f.Packets
 	for b := newBatch(1); p.decode(b); b.raw.Release() {
+		view := &b.others[:1][0].view
 		e := p.follow(b)
 		p.others(b)
 		if p.f.Packets > analysed { // not left out by the filter
-			p.o.Each(&Packet{p.n, &b.raw.Packets[0], &p.v, e})
+			p.o.Each(&Packet{p.n, &b.raw.Packets[0], view, e})
 		}
 		analysed = p.f.Packets
 	}
 }
 
+// finish handles what was left of a batch until it was followed.
+func (p *pass) finish(b *batch) {
+	p.others(b)
+	b.raw.Release()
+}
+
 // decode fills a batch. It returns false at the end, or when p.err is set.
 func (p *pass) decode(b *batch) bool {
-	b.segments, b.others, b.names = b.segments[:0], b.others[:0], 0
+	p.finish(b)
+	b.segments, b.names, b.late, b.first = b.segments[:0], 0, p.late, p.n
 	err := p.src.Batch(&b.raw)
 	if err == nil {
 		err = p.ctx.Err()
@@ -126,6 +164,10 @@ func (p *pass) decode(b *batch) bool {
 		p.n++
 		p.packet(b, &b.raw.Packets[i])
 	}
+	b.late = p.late
+	if !b.late {
+		p.handle(b)
+	}
 	b.start = p.f.Series.Start
 	if p.n-p.seen >= every && p.o.Progress != nil {
 		p.seen = p.n
@@ -136,7 +178,8 @@ func (p *pass) decode(b *batch) bool {
 
 // packet counts a packet and sorts it.
 func (p *pass) packet(b *batch, pkt *capture.Packet) {
-	v := &p.v
+	o := &b.others[:len(b.others)+1][len(b.others)]
+	v := &o.view
 	p.d.Decode(pkt, v)
 	if p.o.Filter != nil && !p.o.Filter.Match(v) {
 		return
@@ -150,9 +193,7 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 		f.CutFrames++
 	}
 	f.Kinds[v.Kind]++
-	for m := v.Layers; m != 0; m &= m - 1 {
-		f.Layers[bit(m)]++
-	}
+	p.mask(v.Layers)
 	f.LargestIP = max(f.LargestIP, v.IPLen)
 	p.bucket.Packets++
 	p.bucket.Bytes += uint64(pkt.Wire)
@@ -162,6 +203,7 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 		in := b.segment()
 		f.TCP.Read(in, v, p.n, pkt.Time)
 		in.Tag = uint8(app.Sniff(in.Segment.Payload))
+		p.late = p.late || len(in.Segment.Payload) > 0 && named(in)
 		return
 	case frame.ICMP, frame.ICMPv6:
 		if q := control.Quote(v); q != nil && p.d.Quoted(q, &p.quote) && p.quote.Kind == frame.TCP {
@@ -173,7 +215,37 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 	default:
 		return
 	}
-	b.others = append(b.others, other{*v, pkt.Time, p.n})
+	o.time, o.frame = pkt.Time, p.n
+	if b.others = b.others[:len(b.others)+1]; len(b.others) == group && !p.late {
+		p.handle(b)
+	}
+}
+
+// named reports whether a segment belongs to DNS.
+func named(in *tcp.Input) bool { return in.Key.PortA() == 53 || in.Key.PortB() == 53 }
+
+// mask counts the layers of a packet.
+func (p *pass) mask(l frame.Layers) {
+	m := &p.masks[uint32(l)*0x9e3779b1>>28]
+	if m.layers != l {
+		p.unmask(m)
+		m.layers = l
+	}
+	m.n++
+}
+
+func (p *pass) unmask(m *mask) {
+	for l := m.layers; l != 0; l &= l - 1 {
+		p.f.Layers[bit(l)] += m.n
+	}
+	m.n = 0
+}
+
+// layers completes the counts of layers.
+func (p *pass) layers() {
+	for i := range p.masks {
+		p.unmask(&p.masks[i])
+	}
 }
 
 // segment makes room for one.
@@ -225,7 +297,7 @@ func (p *pass) segment(b *batch, in *tcp.Input, e *tcp.Event) {
 	if len(e.Segment.Payload) == 0 {
 		return
 	}
-	if in.Key.PortA() == 53 || in.Key.PortB() == 53 {
+	if named(in) {
 		if !e.Verdict.Has(tcp.Retransmission) && !e.Verdict.Has(tcp.KeepAlive) && !e.Verdict.Has(tcp.OutOfOrder) {
 			in.Data = true
 			b.names++
@@ -253,28 +325,29 @@ func (b *Bucket) add(e *tcp.Event) {
 	}
 }
 
-// rest handles what is no TCP, and is the last to see a batch.
-func (p *pass) rest(b *batch) {
-	p.others(b)
-	b.raw.Release()
-}
-
 // others goes through what is no TCP, and the DNS that TCP carried, by frames.
 func (p *pass) others(b *batch) {
-	at := 0
+	all, at := b.others, 0
 	for i := 0; i < len(b.segments) && b.names > 0; i++ {
 		in := &b.segments[i]
 		if !in.Data {
 			continue
 		}
 		b.names--
-		for at < len(b.others) && b.others[at].frame < in.Frame {
-			p.other(&b.others[at])
+		for at < len(all) && all[at].frame < in.Frame {
+			p.other(&all[at])
 			at++
 		}
 		p.f.DNS.TCP(&in.Key, int(in.Dir), in.Segment.Payload, in.Frame, in.Time)
 	}
-	for rest := b.others[at:]; len(rest) > 0; {
+	b.others = all[at:]
+	p.handle(b)
+	b.others = all[:0]
+}
+
+// handle goes through what is no TCP.
+func (p *pass) handle(b *batch) {
+	for rest := b.others; len(rest) > 0; {
 		n := min(group, len(rest))
 		for i := range rest[:n] {
 			p.ahead(&rest[i].view)
@@ -284,6 +357,7 @@ func (p *pass) others(b *batch) {
 		}
 		rest = rest[n:]
 	}
+	b.others = b.others[:0]
 }
 
 // ahead loads what a packet will need: the cache misses of a group overlap.

@@ -56,11 +56,16 @@ func mixture(rnd *rand.Rand, n int) []byte {
 	le.PutUint32(file[16:], 1<<16)
 	file[20] = 1
 	seq := [4]uint32{1, 1, 1, 1}
+	late := rnd.IntN(n) // no DNS over TCP before
 	for i := range n {
 		var b []byte
 		id, port := uint16(rnd.IntN(30)), uint16(3000+rnd.IntN(4))
 		flags := uint16(rnd.IntN(2)) << 15
-		switch rnd.IntN(7) {
+		kind := rnd.IntN(7)
+		if kind == 2 && i < late {
+			kind = 5
+		}
+		switch kind {
 		case 0, 1:
 			b = ipv4(1, 53, 17, ports(port, 53, question(id, 0)))
 			if flags != 0 {
