@@ -33,6 +33,7 @@ import (
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -76,13 +77,14 @@ type Options struct {
 
 // Front connects a desk with one Slack workspace.
 type Front struct {
-	api  *slackgo.Client
-	sock *socketmode.Client
-	log  *slog.Logger
-	desk *bot.Desk
-	jobs chan job
-	me   *slackgo.AuthTestResponse
-	pace pacer
+	api       *slackgo.Client
+	sock      *socketmode.Client
+	log       *slog.Logger
+	desk      *bot.Desk
+	jobs      chan job
+	me        *slackgo.AuthTestResponse
+	pace      pacer
+	deafSince atomic.Int64 // nanoseconds; 0: connected
 	// What follows an acknowledgement is left to others than the workers.
 	whispers, windows lane
 	mu                sync.Mutex

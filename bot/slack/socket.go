@@ -37,7 +37,10 @@ func (f *Front) read(ctx context.Context, cancel context.CancelCauseFunc) {
 
 func (f *Front) event(ctx context.Context, e socketmode.Event, cancel context.CancelCauseFunc) {
 	switch e.Type {
+	case socketmode.EventTypeConnecting:
+		f.deafSince.CompareAndSwap(0, time.Now().UnixNano())
 	case socketmode.EventTypeHello:
+		f.deafSince.Store(0)
 		if e.Request != nil && e.Request.NumConnections > 1 {
 			f.log.Warn("more than one connection is open for this app: another ghostbot may get some of the clicks", "connections", e.Request.NumConnections)
 		}
@@ -59,6 +62,21 @@ func (f *Front) event(ctx context.Context, e socketmode.Event, cancel context.Ca
 			f.undecodable(ctx, bad)
 		}
 	}
+}
+
+// deafAfter is how long the bot may be without a connection before it counts as deaf.
+const deafAfter = 60 * time.Second
+
+// Deaf says since when nothing can be heard from Slack, when that is long; else "".
+func (f *Front) Deaf() string {
+	since := f.deafSince.Load()
+	if since == 0 {
+		return ""
+	}
+	if d := time.Since(time.Unix(0, since)); d >= deafAfter {
+		return fmt.Sprintf("not connected for %s", d.Round(time.Second))
+	}
+	return ""
 }
 
 // undecodable acknowledges a frame that the library could not decode. A click

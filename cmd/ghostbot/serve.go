@@ -20,6 +20,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/cmd/ghostbot/memory"
@@ -366,7 +367,13 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
+	pages, err := health.New(p.cfg.HealthAddr, p.log)
+	if err != nil {
+		return fail(exitUsage, "%w", err)
+	}
+	pages.Watch("slack", front.Deaf)
 	var wg sync.WaitGroup
+	wg.Go(func() { pages.Run(ctx) })
 	wg.Go(func() {
 		if err := p.desk.Run(ctx); err != nil {
 			p.log.Error("desk ended", "err", err)
@@ -376,7 +383,7 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 		wg.Go(func() { _ = p.checkModel(ctx) }) // it only warns
 	}
 	p.sweepAtStart(ctx)
-	err := front.Serve(ctx, p.desk)
+	err = front.Serve(ctx, p.desk)
 	stop()
 	wg.Wait()
 	if err != nil {
