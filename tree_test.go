@@ -25,6 +25,7 @@ var arrows = map[string][]string{
 	"ghostbot/store/storetest":  {"ghostbot/store"},
 	"ghostbot/store/sealed":     {"ghostbot/store"},
 	"ghostbot/store/file":       {"ghostbot/store", "ghostbot/internal/beneath"},
+	"ghostbot/store/redis":      {"ghostbot/store"},
 	"ghostbot/internal/fault":   {},
 	"ghostbot/internal/beneath": {"ghostbot/internal/fault"},
 
@@ -101,6 +102,7 @@ var arrows = map[string][]string{
 	"ghostbot/forensics/report/advice":   {},
 
 	"ghostbot/internal/sim/gemini":    {},
+	"ghostbot/internal/sim/redis":     {},
 	"ghostbot/internal/sim/slack":     {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/internal/sim/slack/*":   {"ghostbot/internal/sim/slack/..."},
 	"ghostbot/internal/sim/azure":     {"ghostbot/internal/sim/azure/..."},
@@ -114,16 +116,16 @@ var arrows = map[string][]string{
 // own; owners may contain go statements (sync.WaitGroup.Go counts as one);
 // stateful packages may keep counters at package level.
 var (
-	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/sim/azure/lab"}
-	signallers = []string{"ghostbot/safeexec/process", "ghostbot/triage/pidfd", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
-	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/belt", "ghostbot/forensics/capture", "ghostbot/internal/sim/azure", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/storetest"}
+	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/redis"}
+	signallers = []string{"ghostbot/internal/sim/redis", "ghostbot/safeexec/process", "ghostbot/triage/pidfd", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
+	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/belt", "ghostbot/forensics/capture", "ghostbot/internal/sim/azure", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/redis", "ghostbot/store/storetest"}
 	stateful   = []string{"ghostbot/internal/fault"}
 )
 
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
 	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
-	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot", "github.com/google/gopacket", "github.com/klauspost/compress",
+	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot", "github.com/google/gopacket", "github.com/klauspost/compress", "github.com/redis/go-redis/v9",
 }
 
 const (

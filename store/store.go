@@ -63,10 +63,13 @@ type Value struct {
 // Errors that callers branch on.
 var (
 	ErrNotFound = errors.New("not found")
-	ErrConflict = errors.New("version conflict")  // Put: the key changed
-	ErrHeld     = errors.New("lease is held")     // Acquire: somebody else holds the scope
-	ErrFenced   = errors.New("lease was lost")    // Renew, Release, or a commit with an old fence
-	ErrBroken   = errors.New("store is unusable") // a write failed half way; this process may not act on the scope again
+	ErrConflict = errors.New("version conflict") // Put: the key changed
+	ErrHeld     = errors.New("lease is held")    // Acquire: somebody else holds the scope
+	ErrFenced   = errors.New("lease was lost")   // Renew, Release, or a commit with an old fence
+	// ErrUnavailable: the store could not be asked, or not be heard. Unless the error
+	// says that nothing happened ([NotDone]) nobody knows; it may be asked again.
+	ErrUnavailable = errors.New("store is unavailable")
+	ErrBroken      = errors.New("store is unusable") // a write failed half way; this process may not act on the scope again
 )
 
 // Guard is one condition of a commit.

@@ -1,0 +1,90 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// oldest is the oldest major version of Redis that is served.
+const oldest = 7
+
+// silent drops what the client would log: every error is returned as well.
+type silent struct{}
+
+// Printf implements the client's logger.
+func (silent) Printf(context.Context, string, ...any) {}
+
+func quiet() { goredis.SetLogger(silent{}) }
+
+// Fit says why the store must not be used: it is not there, it only reads, it is too old, it
+// forgets keys, it keeps no file, or too few replicas follow it.
+func (db *DB) Fit(ctx context.Context) error {
+	if c, ok := db.client.(*goredis.ClusterClient); ok {
+		err := c.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
+			if err := db.fit(ctx, node); err != nil {
+				return fmt.Errorf("%s: %w", node.Options().Addr, err)
+			}
+			return nil
+		})
+		var reply goredis.Error
+		if err != nil && errors.As(err, &reply) {
+			return db.failed(err)
+		}
+		return err
+	}
+	node, err := db.node(ctx, "")
+	if err != nil {
+		return err
+	}
+	return db.fit(ctx, node)
+}
+
+func (db *DB) fit(ctx context.Context, node *goredis.Client) error {
+	text, err := node.Info(ctx, "server", "memory", "persistence", "replication").Result()
+	if err != nil && strings.Contains(err.Error(), "wrong number of arguments") || err == nil && text == "" {
+		text, err = node.Info(ctx).Result() // before version 7 one section can be asked for
+	}
+	if err != nil {
+		return db.failed(err)
+	}
+	info := map[string]string{}
+	for line := range strings.Lines(text) {
+		k, v, _ := strings.Cut(strings.TrimSpace(line), ":")
+		info[k] = v
+	}
+	major, _, _ := strings.Cut(info["redis_version"], ".")
+	n, _ := strconv.Atoi(major)
+	followers, _ := strconv.Atoi(info["connected_slaves"])
+	switch {
+	case n < oldest:
+		return fmt.Errorf("version %s is too old: %d or later is needed", info["redis_version"], oldest)
+	case info["role"] != "master":
+		return errors.New("this is a replica, which only reads: name the primary, or use redis+sentinel://")
+	case info["maxmemory_policy"] != "noeviction":
+		return fmt.Errorf("its eviction policy is %s: with a full memory it would forget cases (set maxmemory-policy noeviction)", info["maxmemory_policy"])
+	case info["aof_enabled"] != "1":
+		return errors.New("it keeps no append-only file: a restart would forget cases (set appendonly yes)")
+	case followers < db.o.Replicas:
+		return fmt.Errorf("%d of %d replicas are connected (GHOST_REDIS_REPLICAS)", followers, db.o.Replicas)
+	}
+	return nil
+}
+
+// Describe says what the store is, for operators.
+func (db *DB) Describe() string {
+	kind := "one primary"
+	if _, ok := db.client.(*goredis.ClusterClient); ok {
+		kind = "a cluster"
+	}
+	if db.o.Replicas == 0 {
+		kind += "; no replica confirms a change, so that a failover may lose the last second"
+	} else {
+		kind += fmt.Sprintf(", %d replicas confirm each change", db.o.Replicas)
+	}
+	return fmt.Sprintf("deployment %s on %s", db.o.Deployment, kind)
+}

@@ -1,0 +1,82 @@
+package redis
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"time"
+
+	"ghostbot/store"
+)
+
+// Acquire implements [store.DB]. In a new epoch the lease counts as held until a whole
+// lease time has passed since this process met the epoch.
+func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duration) (store.Lease, error) {
+	l := store.Lease{Scope: scope, Owner: owner, TTL: ttl}
+	if err := store.CheckLease(l); err != nil {
+		return store.Lease{}, err
+	}
+	past := ""
+	for range 2 {
+		r, err := db.write(ctx, "acquire", scope, []string{db.key(scope, "lease")}, owner, ttl.Microseconds(), past)
+		if err != nil {
+			return store.Lease{}, fmt.Errorf("acquire %s: %w", scope, err)
+		}
+		switch r[0] {
+		case "ok":
+			l.Fence, err = strconv.ParseUint(r[1], 10, 64)
+			l.Expires = micro(r[2])
+			return l, err
+		case "epoch":
+			if past = r[1]; db.waited(past, ttl) {
+				continue
+			}
+		}
+		break
+	}
+	return store.Lease{}, store.ErrHeld
+}
+
+// Renew implements [store.DB].
+func (db *DB) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	r, err := db.write(ctx, "renew", l.Scope, []string{db.key(l.Scope, "lease")}, l.Owner, strconv.FormatUint(l.Fence, 10), l.TTL.Microseconds())
+	if err != nil {
+		return store.Lease{}, fmt.Errorf("renew %s: %w", l.Scope, err)
+	}
+	if r[0] != "ok" {
+		return store.Lease{}, store.ErrFenced
+	}
+	l.Expires = micro(r[1])
+	return l, nil
+}
+
+// Release implements [store.DB].
+func (db *DB) Release(ctx context.Context, l store.Lease) error {
+	r, err := db.write(ctx, "release", l.Scope, []string{db.key(l.Scope, "lease")}, l.Owner, strconv.FormatUint(l.Fence, 10))
+	if err != nil {
+		return fmt.Errorf("release %s: %w", l.Scope, err)
+	}
+	if r[0] != "ok" {
+		return store.ErrFenced
+	}
+	return nil
+}
+
+// Native reports whether the scope was looked through since its store became another
+// one, and the two epochs.
+func (db *DB) Native(ctx context.Context, scope string) (native bool, from, to string, err error) {
+	r, err := db.read(ctx, "origin", scope, []string{db.key(scope, "lease")}, "0")
+	if err != nil {
+		return false, "", "", fmt.Errorf("epoch of %s: %w", scope, err)
+	}
+	return r[1] == "1", r[2], r[3], nil
+}
+
+// Adopt records that the scope was looked through: no answer from before counts.
+func (db *DB) Adopt(ctx context.Context, scope string) error {
+	_, err := db.write(ctx, "origin", scope, []string{db.key(scope, "lease")}, "1")
+	if err != nil {
+		return fmt.Errorf("adopt %s: %w", scope, err)
+	}
+	return nil
+}

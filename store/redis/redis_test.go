@@ -1,0 +1,558 @@
+package redis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	sim "ghostbot/internal/sim/redis"
+	"ghostbot/store"
+)
+
+const sid = "ghost_20260314_104512"
+
+func key(name string) store.Key { return store.Key{Scope: sid, Name: name} }
+
+func TestParse(t *testing.T) {
+	type result struct {
+		Addrs  []string
+		User   string
+		DB     int
+		Master string
+		TLS    bool
+		Name   string // that TLS expects
+	}
+	for url, want := range map[string]result{
+		"redis://db.example.com":                  {Addrs: []string{"db.example.com:6379"}},
+		"redis://ghost@192.0.2.7:7000/3":          {Addrs: []string{"192.0.2.7:7000"}, User: "ghost", DB: 3},
+		"redis://[2001:db8::7]:7000":              {Addrs: []string{"[2001:db8::7]:7000"}},
+		"redis://[2001:db8::7]":                   {Addrs: []string{"[2001:db8::7]:6379"}},
+		"rediss://db.example.com":                 {Addrs: []string{"db.example.com:6379"}, TLS: true, Name: "db.example.com"},
+		"unix:///run/redis.sock?db=2":             {Addrs: []string{"/run/redis.sock"}, DB: 2},
+		"redis+sentinel://a.example.com,b:1/main": {Addrs: []string{"a.example.com:26379", "b:1"}, Master: "main"},
+		"rediss+sentinel://a.example.com/main/4":  {Addrs: []string{"a.example.com:26379"}, Master: "main", DB: 4, TLS: true},
+		"redis+cluster://a:1,b:2":                 {Addrs: []string{"a:1", "b:2"}},
+	} {
+		o, err := parse(url)
+		if err != nil {
+			t.Errorf("%s: %v", url, err)
+			continue
+		}
+		got := result{Addrs: o.Addrs, User: o.Username, DB: o.DB, Master: o.MasterName, TLS: o.TLSConfig != nil}
+		if got.TLS {
+			got.Name = o.TLSConfig.ServerName
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", url, diff)
+		}
+	}
+}
+
+func TestOptionsRefused(t *testing.T) {
+	dir := t.TempDir()
+	empty := filepath.Join(dir, "empty")
+	if err := os.WriteFile(empty, []byte("\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		o    Options
+		want string
+	}{
+		{Options{}, `scheme "" is not accepted`},
+		{Options{URL: "http://db.example.com"}, `scheme "http" is not accepted`},
+		{Options{URL: "redis://"}, "no host"},
+		{Options{URL: "redis://a,,b"}, "no host"},
+		{Options{URL: "redis://a/x"}, `database "x" is not a number`},
+		{Options{URL: "redis://a/-1"}, "is not a number"},
+		{Options{URL: "unix://"}, "no path of a socket"},
+		{Options{URL: "redis+sentinel://a"}, "lacks the name of the primary"},
+		{Options{URL: "redis+cluster://a/1"}, "one database only"},
+		{Options{URL: "redis://u:hidden-word@a"}, "put it into a file instead"},
+		{Options{URL: "redis://u:hidden-word@a:b:c"}, "the URL is not one"},
+		{Options{URL: "redis://a", Deployment: "Two Words"}, "is not accepted"},
+		{Options{URL: "redis://a", Replicas: -1}, "out of range"},
+		{Options{URL: "redis://a", PasswordFile: filepath.Join(dir, "none")}, "password: open"},
+		{Options{URL: "redis://a", PasswordFile: empty}, "is empty"},
+		{Options{URL: "redis://a", CAFile: empty}, "does not ask for TLS"},
+		{Options{URL: "rediss://a", CAFile: empty}, "has none"},
+		{Options{URL: "rediss://a", CAFile: filepath.Join(dir, "none")}, "certificates: open"},
+	} {
+		err := c.o.Check()
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "hidden-word") {
+			t.Errorf("%+v: %v, want %q", c.o, err, c.want)
+		}
+	}
+}
+
+// TestUnfit starts servers that must be refused.
+func TestUnfit(t *testing.T) {
+	primary := sim.Start(t)
+	guarded := sim.Start(t, "--requirepass", "generated-for-this-test")
+	pass := filepath.Join(t.TempDir(), "pass")
+	if err := os.WriteFile(pass, []byte("another\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		name string
+		o    Options
+		want string
+	}{
+		{"down", Options{URL: fmt.Sprintf("redis://127.0.0.1:%d", sim.FreePort(t))}, "connection refused"},
+		{"evicts", Options{URL: sim.Start(t, "--maxmemory-policy", "allkeys-lru").URL()}, "eviction policy is allkeys-lru"},
+		{"no file", Options{URL: sim.Start(t, "--appendonly", "no").URL()}, "no append-only file"},
+		{"replica", Options{URL: sim.Start(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", primary.Port)).URL()}, "this is a replica"},
+		{"too few", Options{URL: guarded.URL(), Replicas: 0}, "wants a password"},
+		{"wrong password", Options{URL: guarded.URL(), PasswordFile: pass}, "the password is wrong"},
+		{"few replicas", Options{URL: sim.Start(t).URL(), Replicas: 2}, "0 of 2 replicas are connected"},
+		{"no key", Options{URL: sim.Start(t).URL()}, "no key"},
+	} {
+		if c.name != "no key" {
+			c.o.Keys = testKeys("k1")
+		}
+		db, err := Open(t.Context(), c.o)
+		if err == nil {
+			db.Close()
+		}
+		if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "another") {
+			t.Errorf("%s: %v, want %q", c.name, err, c.want)
+		}
+	}
+	if err := os.WriteFile(pass, []byte("generated-for-this-test\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	openDB(t, Options{URL: guarded.URL(), PasswordFile: pass, Keys: testKeys("k1")})
+}
+
+// TestTooOld asks something that says it is an old Redis.
+func TestTooOld(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer c.Close()
+				b := make([]byte, 4096)
+				for {
+					n, err := c.Read(b)
+					if err != nil {
+						return
+					}
+					text := "redis_version:6.2.14\r\nrole:master\r\nmaxmemory_policy:noeviction\r\naof_enabled:1\r\n"
+					if strings.Contains(strings.ToLower(string(b[:n])), "info") {
+						fmt.Fprintf(c, "$%d\r\n%s\r\n", len(text), text)
+					} else {
+						fmt.Fprint(c, "-ERR unknown command\r\n")
+					}
+				}
+			}()
+		}
+	}()
+	_, err = Open(t.Context(), Options{URL: "redis://" + l.Addr().String(), Keys: testKeys("k1")})
+	if err == nil || !strings.Contains(err.Error(), "version 6.2.14 is too old") {
+		t.Errorf("open: %v", err)
+	}
+}
+
+// TestForeign is two deployments that share one Redis by accident.
+func TestForeign(t *testing.T) {
+	s := sim.Start(t)
+	one := openDB(t, Options{URL: s.URL(), App: "A1", Keys: testKeys("k1")})
+	if again := openDB(t, Options{URL: s.URL(), App: "A1", Keys: testKeys("k2", "k1")}); again.Record().ID != one.Record().ID {
+		t.Errorf("another id %q, want %q", again.Record().ID, one.Record().ID)
+	}
+	other := Key{ID: "k2", Secret: []byte(strings.Repeat("x", 40))}
+	for name, o := range map[string]Options{
+		"old key only":       {App: "A1", Keys: testKeys("k1")}, // the record follows the first key
+		"another key":        {App: "A1", Keys: testKeys("k3")},
+		"another, same name": {App: "A1", Keys: []Key{other}},
+		"another app":        {App: "A2", Keys: testKeys("k2")},
+	} {
+		o.URL = s.URL()
+		if db, err := Open(t.Context(), o); !errors.Is(err, ErrForeign) {
+			t.Errorf("%s: %v, want %v", name, err, ErrForeign)
+			if err == nil {
+				db.Close()
+			}
+		}
+	}
+	apart := openDB(t, Options{URL: s.URL(), Deployment: "staging", App: "A2", Keys: testKeys("k3")})
+	if _, err := apart.Put(t.Context(), key("a"), []byte("1"), store.Absent); err != nil {
+		t.Error(err)
+	}
+	if _, err := one.Get(t.Context(), key("a")); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a name of another deployment: %v", err)
+	}
+	s.Do("SET", "gb1:ghostbot:{deployment}:id", "garbage")
+	if _, err := Open(t.Context(), Options{URL: s.URL(), App: "A1", Keys: testKeys("k2")}); !errors.Is(err, ErrPoisoned) {
+		t.Errorf("a record that is garbage: %v", err)
+	}
+}
+
+// TestPoisoned writes what ghostbot does not.
+func TestPoisoned(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	ctx := t.Context()
+	for _, k := range []string{"a/1", "b/1", "c/1"} {
+		if _, err := db.Put(ctx, key(k), []byte("1"), store.Absent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	p := "gb1:ghostbot:{" + sid + "}:"
+	s.Do("HSET", p+"v:a", "a/1", "garbage")
+	s.Do("DEL", p+"v:b")
+	s.Do("SET", p+"v:b", "x")
+	s.Do("EVAL", "return redis.call('HSET', KEYS[1], 'c/1', string.rep('x', 70000000))", "1", p+"v:c")
+	for _, name := range []string{"a/1", "b/1", "c/1"} {
+		_, err := db.Get(ctx, key(name))
+		_, lerr := db.List(ctx, sid, name[:2])
+		if !errors.Is(err, ErrPoisoned) || !errors.Is(lerr, ErrPoisoned) || len(err.Error()) > 300 {
+			t.Errorf("%s: get says %v, list says %v", name, err, lerr)
+		}
+	}
+	s.Do("SET", p+"lines", "x")
+	if _, err := db.Lines(ctx, sid, 0); !errors.Is(err, ErrPoisoned) {
+		t.Errorf("lines: %v", err)
+	}
+	err := db.Commit(ctx, store.Commit{Scope: sid, Writes: []store.Write{{Key: key("d"), Data: []byte("1")}}})
+	var refused interface{ Refused() bool }
+	if !errors.Is(err, ErrPoisoned) || !errors.As(err, &refused) {
+		t.Errorf("commit beside a poisoned key: %v", err)
+	}
+	if _, err := db.Get(ctx, key("d")); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("it left half of it: %v", err)
+	}
+	s.Do("DEL", p+"lines")
+	s.Do("XADD", p+"lines", "5-0", "z", "1")
+	if _, err := db.Lines(ctx, sid, 0); !errors.Is(err, ErrPoisoned) {
+		t.Errorf("a line that is none: %v", err)
+	}
+}
+
+func TestNewerFormat(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	ctx := t.Context()
+	if _, err := db.Put(ctx, key("a"), []byte("1"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	l, err := db.Acquire(ctx, sid, "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, format := range []string{"2", "what"} {
+		s.Do("HSET", "gb1:ghostbot:{"+sid+"}:lease", "format", format)
+		_, get := db.Get(ctx, key("a"))
+		_, list := db.List(ctx, sid, "a")
+		_, lines := db.Lines(ctx, sid, 0)
+		_, put := db.Put(ctx, key("a"), []byte("2"), "x")
+		_, acquire := db.Acquire(ctx, sid, "two", time.Minute)
+		_, renew := db.Renew(ctx, l)
+		_, _, _, native := db.Native(ctx, sid)
+		for i, err := range []error{get, list, lines, put, acquire, renew, db.Release(ctx, l), native, db.Adopt(ctx, sid)} {
+			if !errors.Is(err, ErrNewer) {
+				t.Errorf("format %s, call %d: %v", format, i, err)
+			}
+		}
+	}
+}
+
+// TestLongJournal keeps and reads 100 MB of one case, a page at a time.
+func TestLongJournal(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	prev := strings.Repeat("0", 64)
+	const lines, size = 100, 1 << 20
+	for n := range lines {
+		l := store.Line{Journal: "shell", N: uint64(n + 1), Prev: prev, Hash: fmt.Sprintf("%064x", n+1), Data: []byte(strings.Repeat("x", size))}
+		prev = l.Hash
+		if err := db.Commit(t.Context(), store.Commit{Scope: sid, Lines: []store.Line{l}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got, err := db.Lines(t.Context(), sid, 0)
+	if err != nil || len(got) != lines {
+		t.Fatalf("%d lines (%v), want %d", len(got), err, lines)
+	}
+	for i, l := range got {
+		if l.N != uint64(i+1) || len(l.Data) != size {
+			t.Fatalf("line %d is number %d of %d bytes", i+1, l.N, len(l.Data))
+		}
+	}
+}
+
+// TestEpoch restarts the server: what it lost, nobody knows.
+func TestEpoch(t *testing.T) {
+	s := sim.Start(t)
+	ctx, ttl := t.Context(), 400*time.Millisecond
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	l, err := db.Acquire(ctx, sid, "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	commit := func(fence uint64) error {
+		return db.Commit(ctx, store.Commit{Scope: sid, Fence: fence, Writes: []store.Write{{Key: key("a"), Data: []byte("1")}}})
+	}
+	if err := commit(l.Fence); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	if err := commit(l.Fence); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("commit while it is down: %v", err)
+	}
+	s.Up()
+	if err := commit(l.Fence); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("commit with a lease of another epoch: %v", err)
+	}
+	if _, err := db.Renew(ctx, l); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("renew: %v", err)
+	}
+	for _, owner := range []string{"one", "two"} {
+		if _, err := db.Acquire(ctx, sid, owner, ttl); !errors.Is(err, store.ErrHeld) {
+			t.Errorf("acquire at once by %s: %v", owner, err)
+		}
+	}
+	time.Sleep(ttl)
+	two, err := db.Acquire(ctx, sid, "two", ttl)
+	if err != nil || two.Fence < l.Fence+1000 {
+		t.Fatalf("acquire later: %+v, %v", two, err)
+	}
+	if native, from, to, err := db.Native(ctx, sid); native || from == to || err != nil {
+		t.Errorf("native: %v, from %s to %s, %v", native, from, to, err)
+	}
+	if err := db.Adopt(ctx, sid); err != nil {
+		t.Error(err)
+	}
+	if native, _, _, err := db.Native(ctx, sid); !native || err != nil {
+		t.Errorf("native after adoption: %v, %v", native, err)
+	}
+	if err := commit(two.Fence); err != nil {
+		t.Errorf("commit with the new lease: %v", err)
+	}
+	if err := commit(l.Fence); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("commit with the old lease: %v", err)
+	}
+}
+
+// TestFull is a server whose memory is full: nothing is written, leases go on.
+func TestFull(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	ctx := t.Context()
+	l, err := db.Acquire(ctx, sid, "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Do("CONFIG", "SET", "maxmemory", "1")
+	err = db.Commit(ctx, store.Commit{Scope: sid, Fence: l.Fence, Writes: []store.Write{{Key: key("a"), Data: []byte("1")}}})
+	var refused interface{ Refused() bool }
+	if !errors.Is(err, store.ErrUnavailable) || !errors.As(err, &refused) || !strings.Contains(err.Error(), "memory is full") {
+		t.Errorf("commit: %v", err)
+	}
+	if l, err = db.Renew(ctx, l); err != nil {
+		t.Errorf("renew: %v", err)
+	}
+	if _, err := db.Get(ctx, key("a")); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("get: %v", err)
+	}
+	if err := db.Release(ctx, l); err != nil {
+		t.Errorf("release: %v", err)
+	}
+	s.Do("CONFIG", "SET", "maxmemory", "0")
+	if _, err := db.Put(ctx, key("a"), []byte("1"), store.Absent); err != nil {
+		t.Errorf("put with room again: %v", err)
+	}
+}
+
+// TestCutReplica is a primary that its replica has left: no change counts.
+func TestCutReplica(t *testing.T) {
+	s := sim.Start(t)
+	r := sim.Start(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", s.Port))
+	s.Follow(r)
+	db := openDB(t, Options{URL: s.URL(), Replicas: 1, Patience: time.Second, Keys: testKeys("k1")})
+	ctx := t.Context()
+	l, err := db.Acquire(ctx, sid, "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Kill()
+	var refused interface{ Refused() bool }
+	if _, err := db.Renew(ctx, l); !errors.Is(err, store.ErrUnavailable) || errors.As(err, &refused) {
+		t.Errorf("renew that no replica confirms: %v", err)
+	}
+	if _, err := db.Put(ctx, key("a"), []byte("1"), store.Absent); !errors.Is(err, store.ErrUnavailable) || errors.As(err, &refused) {
+		t.Errorf("put that no replica confirms: %v", err)
+	}
+}
+
+// proxy passes bytes on; while cut is set it swallows what the server answers and
+// ends the connection.
+func proxy(t *testing.T, to string, cut *atomic.Bool) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			s, err := net.Dial("tcp", to)
+			if err != nil {
+				c.Close()
+				continue
+			}
+			go func() {
+				_, _ = io.Copy(s, c)
+				s.Close()
+			}()
+			go func() {
+				defer c.Close()
+				defer s.Close()
+				b := make([]byte, 64<<10)
+				for {
+					n, err := s.Read(b)
+					if err != nil || cut.Load() {
+						return
+					}
+					if _, err := c.Write(b[:n]); err != nil {
+						return
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
+}
+
+// TestLostReply repeats what was done and not answered.
+func TestLostReply(t *testing.T) {
+	s := sim.Start(t)
+	var cut atomic.Bool
+	db := openDB(t, Options{URL: "redis://" + proxy(t, s.Addr(), &cut), Keys: testKeys("k1")})
+	ctx := t.Context()
+	v, err := db.Put(ctx, key("proposal/1"), []byte(`"APPROVED"`), store.Absent)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l, err := db.Acquire(ctx, sid, "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := store.Commit{Scope: sid, Fence: l.Fence, Guards: []store.Guard{{Key: key("proposal/1"), Version: v}},
+		Writes: []store.Write{{Key: key("proposal/1"), Data: []byte(`"STARTED"`)}},
+		Lines:  []store.Line{{Journal: "shell", N: 1, Prev: strings.Repeat("0", 64), Hash: strings.Repeat("a", 64), Data: []byte("{}")}}}
+	cut.Store(true)
+	err = db.Commit(ctx, c)
+	var refused interface{ Refused() bool }
+	if !errors.Is(err, store.ErrUnavailable) || errors.As(err, &refused) {
+		t.Errorf("a commit whose reply is lost: %v, want nobody to know", err)
+	}
+	_, _, once := db.Once(ctx, key("once"), []byte("1"))
+	_, renew := db.Renew(ctx, l)
+	for i, err := range []error{once, renew} {
+		if !errors.Is(err, store.ErrUnavailable) {
+			t.Errorf("call %d: %v", i, err)
+		}
+	}
+	cut.Store(false)
+	if err := db.Commit(ctx, c); err != nil {
+		t.Errorf("the same commit again: %v", err)
+	}
+	if v, _, err := db.Once(ctx, key("once"), []byte("1")); err != nil || string(v.Data) != "1" {
+		t.Errorf("the same once again: %s, %v", v.Data, err)
+	}
+	if got, err := db.Lines(ctx, sid, 0); err != nil || len(got) != 1 {
+		t.Errorf("lines %v, %v, want one", got, err)
+	}
+	if _, err := db.Renew(ctx, l); err != nil {
+		t.Errorf("the same renewal again: %v", err)
+	}
+}
+
+// TestSlow is a server that answers late: a caller does not wait for ever.
+func TestSlow(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Patience: 300 * time.Millisecond, Keys: testKeys("k1")})
+	s.Do("CLIENT", "PAUSE", "2000", "WRITE")
+	ctx, done := context.WithTimeout(t.Context(), 5*time.Second)
+	defer done()
+	began := time.Now()
+	if _, err := db.Put(ctx, key("a"), []byte("1"), store.Absent); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("put: %v", err)
+	}
+	if took := time.Since(began); took > 1500*time.Millisecond {
+		t.Errorf("it took %s", took)
+	}
+	s.Do("CLIENT", "UNPAUSE")
+	if _, err := db.Put(ctx, key("b"), []byte("1"), store.Absent); err != nil {
+		t.Errorf("put afterwards: %v", err)
+	}
+}
+
+// TestWatchOther is one client that hears another, also after the server was gone.
+func TestWatchOther(t *testing.T) {
+	s := sim.Start(t)
+	a := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	b := openDB(t, Options{URL: "unix://" + s.Dir + "/redis.sock", Keys: testKeys("k1")})
+	c := a.Watch(t.Context(), sid)
+	hear := func(what string) {
+		t.Helper()
+		select {
+		case <-c:
+		case <-time.After(5 * time.Second):
+			t.Errorf("no signal: %s", what)
+		}
+	}
+	hear("the subscription began")
+	if _, err := b.Put(t.Context(), key("a"), []byte("1"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	hear("another client wrote")
+	s.Kill()
+	s.Up()
+	hear("the subscription began anew")
+}
+
+// TestRetire lets a closed case go, and nothing else.
+func TestRetire(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	ctx := t.Context()
+	if _, err := db.Put(ctx, key("a"), []byte("1"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	open := store.Key{Scope: sid + "-2", Name: "a"}
+	if _, err := db.Put(ctx, open, []byte("1"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Retire(ctx, sid, time.Second); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(1200 * time.Millisecond)
+	if got, err := db.Scopes(ctx); err != nil || !cmp.Equal(got, []string{open.Scope}) {
+		t.Errorf("scopes %v, %v", got, err)
+	}
+	if out := s.Do("TTL", "gb1:ghostbot:{"+open.Scope+"}:v:a"); strings.TrimSpace(out) != "-1" {
+		t.Errorf("a key of an open case has the time to live %s", out)
+	}
+}

@@ -1,0 +1,135 @@
+package redis
+
+import (
+	"context"
+	"strings"
+	"sync"
+
+	goredis "github.com/redis/go-redis/v9"
+)
+
+// hints tell watchers of changes that other processes publish. One connection listens
+// for all. A watcher gets a signal when its subscription begins, also after a
+// connection was lost: what came in between is not missed.
+type hints struct {
+	mu    sync.Mutex
+	sub   *goredis.PubSub
+	wants map[string][]chan struct{} // channel -> watchers
+	has   map[string]bool            // subscribed
+	poke  chan struct{}
+	done  chan struct{}
+	wg    sync.WaitGroup
+}
+
+// Watch implements [store.DB].
+func (db *DB) Watch(ctx context.Context, scope string) <-chan struct{} {
+	h, name, c := &db.hints, db.key(scope, "w"), make(chan struct{}, 1)
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.sub == nil && h.poke == nil {
+		h.sub = db.client.Subscribe(context.Background())
+		h.wants, h.has = map[string][]chan struct{}{}, map[string]bool{}
+		h.poke, h.done = make(chan struct{}, 1), make(chan struct{})
+		h.wg.Go(h.listen)
+		h.wg.Go(h.subscribe)
+	}
+	h.wants[name] = append(h.wants[name], c)
+	h.wake()
+	context.AfterFunc(ctx, func() { h.leave(name, c) })
+	return c
+}
+
+func (h *hints) wake() {
+	select {
+	case h.poke <- struct{}{}:
+	default:
+	}
+}
+
+func (h *hints) leave(name string, c chan struct{}) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	kept := h.wants[name][:0]
+	for _, have := range h.wants[name] {
+		if have != c {
+			kept = append(kept, have)
+		}
+	}
+	h.wants[name] = kept
+	if len(kept) == 0 {
+		delete(h.wants, name)
+	}
+	close(c)
+	h.wake()
+}
+
+// listen passes on what was published.
+func (h *hints) listen() {
+	for m := range h.sub.ChannelWithSubscriptions() {
+		switch m := m.(type) {
+		case *goredis.Message:
+			h.signal(m.Channel)
+		case *goredis.Subscription:
+			if strings.HasSuffix(m.Kind, "subscribe") && !strings.HasPrefix(m.Kind, "un") {
+				h.signal(m.Channel)
+			}
+		}
+	}
+}
+
+func (h *hints) signal(name string) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for _, c := range h.wants[name] {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+// subscribe makes the subscriptions what watchers want. What fails is made up by the
+// client when it connects again.
+func (h *hints) subscribe() {
+	for {
+		select {
+		case <-h.done:
+			return
+		case <-h.poke:
+		}
+		var add, drop []string
+		h.mu.Lock()
+		for name := range h.wants {
+			if !h.has[name] {
+				h.has[name] = true
+				add = append(add, name)
+			}
+		}
+		for name := range h.has {
+			if h.wants[name] == nil {
+				delete(h.has, name)
+				drop = append(drop, name)
+			}
+		}
+		h.mu.Unlock()
+		if len(add) > 0 {
+			_ = h.sub.Subscribe(context.Background(), add...)
+		}
+		if len(drop) > 0 {
+			_ = h.sub.Unsubscribe(context.Background(), drop...)
+		}
+	}
+}
+
+func (h *hints) close() {
+	h.mu.Lock()
+	sub, done := h.sub, h.done
+	h.sub = nil
+	h.mu.Unlock()
+	if sub == nil {
+		return
+	}
+	close(done)
+	sub.Close()
+	h.wg.Wait()
+}
