@@ -8,6 +8,7 @@
 package dns
 
 import (
+	"cmp"
 	"encoding/binary"
 	"hash/maphash"
 	"slices"
@@ -25,6 +26,7 @@ const (
 	maxSlow    = 256
 	maxRetry   = 1 << 14
 	maxAgain   = 1000
+	hintBits   = 13
 )
 
 // Query is one transaction.
@@ -103,7 +105,7 @@ type Log struct {
 	Truncated          uint64
 	Empty              uint64
 	Rcodes             [16]uint64
-	Types              map[uint16]uint64
+	Types              map[uint16]uint64 // complete after Finish
 	Latency            stat.Dist
 	Slowest            []Slow
 	Names              []Name
@@ -120,6 +122,10 @@ type Log struct {
 	size               int    // of the message
 	last               *Server
 	seed               uint64
+	hash               uint64                // of the message's transaction
+	hints              [1 << hintBits]uint32 // see hint
+	types              [256]uint64           // of Types
+	look               uint32                // queries since the last one was stored, in Ahead
 	streams            map[flow.Key]*[2][]byte
 }
 
@@ -131,7 +137,7 @@ func (l *Log) transaction(k *flow.Key, id uint16) uint64 {
 
 // find returns the newest transaction of a conversation and ID.
 func (l *Log) find(k *flow.Key, id uint16) *Query {
-	if i := l.byID.Get(l.transaction(k, id)); i != 0 {
+	if i := l.byID.Get(l.hash); i != 0 {
 		if q := &l.ring[i-1]; q.ID == id && q.Key == *k {
 			return q
 		}
@@ -140,9 +146,21 @@ func (l *Log) find(k *flow.Key, id uint16) *Query {
 }
 
 // question hashes what makes two queries ask the same.
-func (l *Log) question(q *Query) uint64 {
-	k := flow.Key{A: q.Client(), B: q.Server(), Ports: uint64(q.Name)<<16 | uint64(q.Type)}
+func (l *Log) question(client, server flow.Addr, name uint32, typ uint16) uint64 {
+	k := flow.Key{A: client, B: server, Ports: uint64(name)<<16 | uint64(typ)}
 	return k.Hash(l.seed)
+}
+
+// hint is where the number of the name that a message asks for may stand, plus one: whoever
+// uses it compares the text. It saves most searches of the map, and tells what will be needed
+// before the message is read.
+func (l *Log) hint(b []byte) *uint32 {
+	var h uint64
+	for i := 12; i+8 <= len(b) && i <= 12+2*8; i += 8 {
+		h = (h ^ binary.LittleEndian.Uint64(b[i:])) * 0x9e3779b97f4a7c15
+		h ^= h >> 32
+	}
+	return &l.hints[h>>(32-hintBits)&(1<<hintBits-1)]
 }
 
 type message struct {
@@ -212,19 +230,36 @@ func (l *Log) UDP(src, dst flow.Addr, sport, dport uint16, payload []byte, frame
 	l.add(&k, dir(reverse), payload, frame, now, false)
 }
 
-// Ahead reads what a datagram is about to need. It changes nothing; what it returns
-// only keeps the reading from being left out.
-func (l *Log) Ahead(src, dst flow.Addr, sport, dport uint16, payload []byte) uint32 {
-	if len(payload) < 2 {
+// Ahead reads what a datagram is about to need. It changes nothing that counts; what it
+// returns only keeps the reading from being left out.
+func (l *Log) Ahead(src, dst flow.Addr, sport, dport uint16, payload []byte) (sum uint32) {
+	if len(payload) < 12 {
 		return 0
 	}
 	k, _ := flow.Make(src, dst, sport, dport, 17)
-	i := l.byID.Get(l.transaction(&k, binary.BigEndian.Uint16(payload)))
-	if i == 0 {
-		return 0
+	if i := l.byID.Get(l.transaction(&k, binary.BigEndian.Uint16(payload))); i != 0 {
+		q := &l.ring[i-1]
+		sum = q.Frame + uint32(q.Key.Ports)
 	}
-	q := &l.ring[i-1]
-	return q.Frame + uint32(q.Key.Ports)
+	if payload[2]&0x80 != 0 { // an answer
+		return sum
+	}
+	if n := *l.hint(payload); n != 0 {
+		name := &l.Names[n-1]
+		sum += uint32(name.Count)
+		if at := 12 + len(name.Text) + 2; at+2 <= len(payload) && len(name.Text) > 0 {
+			sum += uint32(name.Text[0])
+			if i := l.asked.Get(l.question(src, dst, n-1, binary.BigEndian.Uint16(payload[at:]))); i != 0 {
+				sum += l.ring[i-1].Frame
+			}
+		}
+	}
+	if len(l.ring) == maxOpen { // what it takes the place of
+		old := &l.ring[(l.next+l.look)%maxOpen]
+		l.look++
+		sum += l.byID.Get(l.transaction(&old.Key, old.ID))
+	}
+	return sum
 }
 
 func dir(reverse bool) uint8 {
@@ -270,11 +305,24 @@ func (l *Log) add(k *flow.Key, d uint8, b []byte, frame uint32, now int64, tcp b
 		return
 	}
 	l.frame, l.size = frame, len(b)
+	l.hash = l.transaction(k, l.message.id)
 	if l.message.flags&0x8000 == 0 {
-		l.query(k, d, frame, now, tcp)
+		l.query(k, d, l.hint(b), now, tcp)
 	} else {
 		l.response(k, d, frame, now)
 	}
+}
+
+// asks is the number of the message's name, which a hint may know.
+func (l *Log) asks(hint *uint32) uint32 {
+	if i := *hint; i != 0 && l.Names[i-1].Text == string(l.message.name) {
+		return i - 1
+	}
+	i := l.name(l.message.name)
+	if int(i) < len(l.Names) {
+		*hint = i + 1
+	}
+	return i
 }
 
 func (l *Log) name(b []byte) uint32 {
@@ -329,10 +377,14 @@ func (s *Server) Note(kind string, frame uint32) {
 	}
 }
 
-func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
-	m := &l.message
+func (l *Log) query(k *flow.Key, d uint8, hint *uint32, now int64, tcp bool) {
+	m, frame := &l.message, l.frame
 	l.Queries++
-	l.Types[m.typ]++
+	if int(m.typ) < len(l.types) {
+		l.types[m.typ]++
+	} else {
+		l.Types[m.typ]++
+	}
 	if q := l.find(k, m.id); q != nil && !q.Answered && uint64(now)-uint64(q.Time) < uint64(resend) {
 		l.Resends++
 		q.Resent, q.ResentAt, q.Retried = frame, now, true
@@ -340,7 +392,7 @@ func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
 		l.Retries++
 		return
 	}
-	q := Query{Key: *k, Dir: d, ID: m.id, Type: m.typ, TCP: tcp, Name: l.name(m.name), Frame: frame, Time: now}
+	q := Query{Key: *k, Dir: d, ID: m.id, Type: m.typ, TCP: tcp, Name: l.asks(hint), Frame: frame, Time: now}
 	s := l.server(q.Server())
 	s.Queries++
 	if int(q.Name) < len(l.Names) {
@@ -350,10 +402,10 @@ func (l *Log) query(k *flow.Key, d uint8, frame uint32, now int64, tcp bool) {
 			n.Odd++
 		}
 	}
-	asks := l.question(&q)
+	asks := l.question(q.Client(), s.Addr, q.Name, q.Type)
 	l.retry(&q, s, asks, now)
 	i := l.store(&q)
-	l.byID.Put(l.transaction(k, m.id), i+1)
+	l.byID.Put(l.hash, i+1)
 	if l.asked.Len() >= maxRetry {
 		l.asked.Clear()
 	}
@@ -376,6 +428,7 @@ func (l *Log) retry(q *Query, s *Server, asks uint64, now int64) {
 
 // store keeps a query in the ring and gives up the one that was there.
 func (l *Log) store(q *Query) uint32 {
+	l.look = 0
 	if len(l.ring) < maxOpen {
 		if len(l.ring) == cap(l.ring) { // by two, as append grows large slices in small steps
 			l.ring = append(make([]Query, 0, min(max(64, 2*cap(l.ring)), maxOpen)), l.ring...)
@@ -518,6 +571,12 @@ func (s *Server) repaired() {
 
 // Finish counts what stayed unanswered.
 func (l *Log) Finish() {
+	for t, n := range l.types {
+		if n > 0 {
+			l.Types[uint16(t)] += n
+		}
+	}
+	clear(l.types[:])
 	for _, s := range l.Servers {
 		s.repaired()
 	}
@@ -560,17 +619,21 @@ func (l *Log) recover() {
 
 // Top returns the names with the largest figure, at most n.
 func (l *Log) Top(n int, figure func(*Name) uint64) []Name {
-	var out []Name
-	for i := range l.Names {
-		if figure(&l.Names[i]) > 0 {
-			out = append(out, l.Names[i])
-		}
+	order := func(a, b *Name) int {
+		return cmp.Or(cmp.Compare(figure(b), figure(a)), strings.Compare(a.Text, b.Text))
 	}
-	slices.SortFunc(out, func(a, b Name) int {
-		if fa, fb := figure(&a), figure(&b); fa != fb {
-			return int(min(max(int64(fb)-int64(fa), -1), 1))
+	var top []*Name
+	for i := range l.Names {
+		x := &l.Names[i]
+		if figure(x) == 0 || len(top) == n && (n == 0 || order(x, top[n-1]) > 0) {
+			continue
 		}
-		return strings.Compare(a.Text, b.Text)
-	})
-	return out[:min(n, len(out))]
+		at, _ := slices.BinarySearchFunc(top, x, order)
+		top = slices.Insert(top[:min(len(top), n-1)], at, x)
+	}
+	var out []Name
+	for _, x := range top {
+		out = append(out, *x)
+	}
+	return out
 }

@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"runtime"
 	"runtime/debug"
 	"slices"
 
@@ -47,8 +48,18 @@ type Streams struct {
 }
 
 // gcPercent trades a little time for memory: most of what an analysis keeps are
-// tables without pointers, which cost the collector nothing.
-const gcPercent = 40
+// tables without pointers, which cost the collector nothing. Until the first collection
+// gcFirst holds: a heap of less than 30 MB is not worth one.
+const (
+	gcPercent = 40
+	gcFirst   = 400
+)
+
+// collect sets when garbage is collected.
+func collect() {
+	debug.SetGCPercent(gcFirst)
+	runtime.AddCleanup(new(*int), func(percent int) { debug.SetGCPercent(percent) }, gcPercent)
+}
 
 const severityNames = "info low medium high critical"
 
@@ -90,7 +101,7 @@ func (r *Options) Run(ctx context.Context, files []string, s Streams) error {
 	if err := r.check(len(files)); err != nil {
 		return err
 	}
-	debug.SetGCPercent(gcPercent)
+	collect()
 	v := &run{Options: r, Streams: s, analysis: forensics.Options{Hash: !r.NoHash, Frames: r.Frames}}
 	if r.FailOn != "" {
 		var ok bool

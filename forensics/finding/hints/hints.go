@@ -163,10 +163,12 @@ func sums(f *facts.Facts) (out []statement.Finding) {
 }
 
 func hosts(f *facts.Facts) []flow.Addr {
+	texts := map[flow.Addr]string{}
 	var out []flow.Addr
 	for a := range f.Sums {
+		texts[a] = a.String()
 		out = append(out, a)
 	}
-	slices.SortFunc(out, func(a, b flow.Addr) int { return strings.Compare(a.String(), b.String()) })
+	slices.SortFunc(out, func(a, b flow.Addr) int { return strings.Compare(texts[a], texts[b]) })
 	return out
 }
