@@ -84,6 +84,7 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/memory":   {"ghostbot/agent", "ghostbot/agent/recall", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/show", "ghostbot/cmd/ghostbot/keyring", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/ledger":   {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/cloud":    {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
+	"ghostbot/cmd/ghostbot/checkup":  {"ghostbot/agent/brains", "ghostbot/bot/slack", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/keyring", "ghostbot/safeexec", "ghostbot/safeexec/redact", "ghostbot/store/file"},
 	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit", "ghostbot/cmd/ghostbot/keyring"},
 	"ghostbot/cmd/ghostbot/keyring":  {"ghostbot/audit", "ghostbot/store", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/pcap":     {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},

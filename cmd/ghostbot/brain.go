@@ -24,20 +24,3 @@ func (p *program) checkModel(ctx context.Context) error {
 	}
 	return nil
 }
-
-// checkBrain is doctor's line about the brain.
-func checkBrain(ctx context.Context, cfg config) check {
-	c := cfg.choice()
-	name, _, err := c.Probe(ctx)
-	switch {
-	case c.Name == brains.Gemini && c.Key == "":
-		return check{Name: "brain", What: "no GEMINI_API_KEY is set", Hint: "set it, or GHOST_BRAIN=playbook"}
-	case err != nil:
-		return check{Name: "brain", What: err.Error(), Hint: "cases go on with the playbook under GHOST_BRAIN=auto"}
-	case name != "":
-		return check{Name: "brain", OK: true, What: name + ": key and model are accepted"}
-	case c.Name == brains.Auto:
-		return check{Name: "brain", OK: true, What: "the playbook: no GEMINI_API_KEY is set"}
-	}
-	return check{Name: "brain", OK: true, What: "the playbook, which needs no key"}
-}

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"flag"
 	"io"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"syscall"
@@ -313,59 +311,6 @@ func TestState(t *testing.T) {
 	} {
 		if got := state(tc.s); got != tc.want {
 			t.Errorf("got %q, want %q", got, tc.want)
-		}
-	}
-}
-
-func TestMayMake(t *testing.T) {
-	dir := t.TempDir()
-	write(t, filepath.Join(dir, "file"), "")
-	for _, tc := range []struct{ path, want string }{
-		{dir, ""},
-		{filepath.Join(dir, "a", "b", "c"), ""},
-		{filepath.Join(dir, "file"), "is not a directory"},
-		{filepath.Join(dir, "file", "x"), "not a directory"},
-		{"relative/path", ""},
-	} {
-		err := mayMake(tc.path)
-		if tc.want == "" && err != nil || tc.want != "" && (err == nil || !strings.Contains(err.Error(), tc.want)) {
-			t.Errorf("%s: got %v, want %q", tc.path, err, tc.want)
-		}
-	}
-	if entries, err := os.ReadDir(dir); err != nil || len(entries) != 1 {
-		t.Errorf("%d entries after asking, %v", len(entries), err)
-	}
-	if err := mayMake("/proc/1/nothing"); err == nil {
-		t.Error("/proc is taken for a place to write")
-	}
-}
-
-func TestTools(t *testing.T) {
-	if onPath("no-such-tool") {
-		t.Error("a tool that is not there is found")
-	}
-	if !onPath("sh") {
-		t.Error("sh is not found")
-	}
-	k := checkTools()
-	if k.OK != !strings.HasPrefix(k.What, "not installed: ") || k.OK != (k.Hint == "") {
-		t.Errorf("got %+v", k)
-	}
-}
-
-// A hint is printed on the line of what it explains, and nothing leaves the line.
-func TestDoctorLine(t *testing.T) {
-	for _, tc := range []struct {
-		k    check
-		want string
-	}{
-		{check{Name: "a", OK: true, What: "b"}, "ok  a: b\n"},
-		{check{Name: "a", What: "b\n\x1b[2Jc", Hint: "do d"}, "BAD a: b c (do d)\n"},
-	} {
-		var out bytes.Buffer
-		print1(&cli{out: &out}, tc.k)
-		if out.String() != tc.want {
-			t.Errorf("got %q, want %q", &out, tc.want)
 		}
 	}
 }
