@@ -3,13 +3,12 @@
 //
 // # Acknowledging
 //
-// The reader of the socket only puts envelopes into a bounded queue; workers
-// store what an envelope means (a new case, a decision, an instruction) and
-// acknowledge it after that is durable, within [ackWithin]. An envelope that could
+// The room link receives: it keeps the connection and brings envelopes, in order and once,
+// to the methods of this package, which store what an envelope means (a new case, a decision, an
+// instruction) and acknowledge it after that is durable, within [ackWithin]. An envelope that could
 // not be stored in time is not acknowledged: Slack then tells the person (or
 // delivers an event again), and the once-key of the delivery makes the repetition
-// harmless. Frames that the client library cannot decode are acknowledged from
-// their raw bytes.
+// harmless.
 //
 // # Untrusted text
 //
@@ -33,22 +32,20 @@ import (
 	"net/http"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
 	"github.com/slack-go/slack/socketmode"
 
 	"ghostbot/bot"
+	"ghostbot/bot/slack/link"
 )
 
 const (
 	// ackWithin leaves a second of Slack's three for the way back.
 	ackWithin = 2 * time.Second
-	// queueLen bounds the envelopes that wait for a worker; more are answered
-	// with "busy".
+	// queueLen bounds what is still to be told in private or shown in windows.
 	queueLen = 512
-	workers  = 16
 	// talkers open windows, and as many others tell people what only they see.
 	talkers = 8
 	// callTimeout bounds one Web API call.
@@ -63,7 +60,7 @@ const (
 // Errors that callers branch on.
 var (
 	// ErrToken is a token that Slack refuses for good.
-	ErrToken = errors.New("slack refuses the token")
+	ErrToken = link.ErrToken
 )
 
 // Options build a Front.
@@ -77,14 +74,12 @@ type Options struct {
 
 // Front connects a desk with one Slack workspace.
 type Front struct {
-	api       *slackgo.Client
-	sock      *socketmode.Client
-	log       *slog.Logger
-	desk      *bot.Desk
-	jobs      chan job
-	me        *slackgo.AuthTestResponse
-	pace      pacer
-	deafSince atomic.Int64 // nanoseconds; 0: connected
+	api  *slackgo.Client
+	link *link.Link
+	log  *slog.Logger
+	desk *bot.Desk
+	me   *slackgo.AuthTestResponse
+	pace pacer
 	// What follows an acknowledgement is left to others than the workers.
 	whispers, windows lane
 	mu                sync.Mutex
@@ -114,11 +109,13 @@ func New(o Options) (*Front, error) {
 		log = slog.New(slog.DiscardHandler)
 	}
 	api := slackgo.New(o.BotToken, opts...)
-	return &Front{
-		api: api, sock: socketmode.New(api), log: log, jobs: make(chan job, queueLen),
+	f := &Front{
+		api: api, log: log,
 		group: map[string]cached[[]string]{}, users: map[string]cached[bot.Person]{},
 		pace: pacer{next: map[string]time.Time{}}, whispers: make(lane, queueLen), windows: make(lane, queueLen),
-	}, nil
+	}
+	f.link = link.New(link.Options{Socket: socketmode.New(api), Log: log, Handle: f.handle, Case: caseOf, Busy: busy})
+	return f, nil
 }
 
 // CheckTokens says what is wrong with the form of the two tokens, without
@@ -150,7 +147,7 @@ func (f *Front) Connect(ctx context.Context) error {
 			f.me = me
 			return nil
 		}
-		if fatal(err) {
+		if link.Fatal(err) {
 			return fmt.Errorf("%w: SLACK_BOT_TOKEN: %s", ErrToken, err)
 		}
 		f.log.Warn("slack does not answer yet", "retry_in", d, "err", err)
@@ -167,49 +164,19 @@ func (f *Front) Connect(ctx context.Context) error {
 // Me is the bot's own user id, known after Connect.
 func (f *Front) Me() string { return f.me.UserID }
 
-// fatalCodes are answers that trying again cannot mend.
-var fatalCodes = []string{
-	"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired",
-	"not_allowed_token_type", "missing_scope", "no_permission", "team_access_not_granted", "user_removed_from_team", "team_disabled",
-}
-
-func fatal(err error) bool {
-	if err == nil {
-		return false
-	}
-	for _, c := range fatalCodes {
-		if err.Error() == c || strings.HasSuffix(err.Error(), ": "+c) {
-			return true
-		}
-	}
-	return false
-}
-
 // Serve carries envelopes to desk until ctx ends. It returns nil then, and an
 // error when Slack refuses the tokens.
 func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 	f.desk = desk
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	var wg sync.WaitGroup
-	for range workers {
-		wg.Go(func() { f.work(ctx) })
-	}
 	for range talkers {
 		wg.Go(func() { f.whispers.work(ctx, f.log) })
 		wg.Go(func() { f.windows.work(ctx, f.log) })
 	}
-	wg.Go(func() { f.read(ctx, cancel) })
-	err := f.sock.RunContext(ctx)
-	stopped := ctx.Err() != nil
-	cause := context.Cause(ctx)
-	cancel(nil)
+	err := f.link.Run(ctx)
+	cancel()
 	wg.Wait()
-	switch {
-	case errors.Is(cause, ErrToken):
-		return cause
-	case stopped:
-		return nil
-	}
-	return fmt.Errorf("%w: SLACK_APP_TOKEN: %w", ErrToken, err)
+	return err
 }

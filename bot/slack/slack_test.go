@@ -18,6 +18,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/access"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/link"
 )
 
 // token assembles something of a token's form.
@@ -190,13 +191,13 @@ func TestRawClick(t *testing.T) {
 	payload := `{"type":"block_actions","trigger_id":"t","team":{"id":"T1"},"user":{"id":"U1","team_id":"T1"},"channel":{"id":"C1"},
 		"container":{"message_ts":"1.1","channel_id":"C1"},"message":{"blocks":[{"type":"never_heard_of"}]},
 		"actions":[{"action_id":"ghost_approve","block_id":"decide","value":"a b c","action_ts":"2.2"}]}`
-	cb, ok := rawClick([]byte(payload))
+	cb, ok := link.RawInteraction([]byte(payload))
 	if !ok || cb.User.ID != "U1" || cb.Container.MessageTs != "1.1" || cb.ActionCallback.BlockActions[0].Value != "a b c" {
 		t.Errorf("rawClick = %+v, %v", cb, ok)
 	}
 	for _, bad := range []string{``, `{}`, `[]`, `{"type":"view_submission"}`, `{"type":"block_actions","actions":[]}`} {
-		if _, ok := rawClick([]byte(bad)); ok {
-			t.Errorf("rawClick(%s) is accepted", bad)
+		if _, ok := link.RawInteraction([]byte(bad)); ok {
+			t.Errorf("link.RawInteraction(%s) is accepted", bad)
 		}
 	}
 }
