@@ -6,6 +6,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+
+	"ghostbot/safeexec/policy"
 )
 
 // azPassed are the variables that az may take over from the bot: where its
@@ -58,6 +60,20 @@ func (s *Shell) environ(p Proposal) []string {
 		env = append(env, "HOME="+noHome)
 	}
 	return env
+}
+
+// behind tells the product's own verb that ends processes which answer of people
+// stands behind it: the entry that they were shown, and who they were. No other
+// command gets these, and one that nobody approved gets none.
+func behind(p Proposal, d Decided) []string {
+	by := d.Votes
+	if len(by) == 0 && d.By != "" {
+		by = []string{d.By}
+	}
+	if p.Class != Risky || !policy.Ends(p.Rule) || d.Decision != approved || len(by) == 0 || p.AuditID == "" {
+		return nil
+	}
+	return []string{"GHOST_APPROVAL=" + p.AuditID, "GHOST_APPROVED_BY=" + strings.Join(by, ",")}
 }
 
 func names(env []string, name string) bool {

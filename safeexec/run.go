@@ -383,7 +383,7 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 		return s.done(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: s.scrub("start refused: " + err.Error()), DecidedBy: d.By})
 	}
 	before := look(p.Dir)
-	end, err := process.Run(ctx, s.spec(p, startBy), func(st process.Started) error { return s.journalStarted(ctx, p, st) })
+	end, err := process.Run(ctx, s.spec(p, startBy, d), func(st process.Started) error { return s.journalStarted(ctx, p, st) })
 	if err != nil {
 		return Result{}, fmt.Errorf("start %s: %w", p.AuditID, err)
 	}
@@ -392,9 +392,9 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 	return s.done(ctx, p, res)
 }
 
-func (s *Shell) spec(p Proposal, startBy time.Duration) process.Spec {
+func (s *Shell) spec(p Proposal, startBy time.Duration, d Decided) process.Spec {
 	return process.Spec{
-		Path: p.Program, Argv: p.Argv, Dir: p.Dir, Env: s.environ(p), Mark: p.ID, StartBy: startBy, Timeout: p.Timeout,
+		Path: p.Program, Argv: p.Argv, Dir: p.Dir, Env: append(s.environ(p), behind(p, d)...), Mark: p.ID, StartBy: startBy, Timeout: p.Timeout,
 		Lease: s.opt.Lease, Limits: s.opt.Limits, OutputLimit: s.opt.OutputLimit, Self: s.opt.Self, SelfArgs: s.opt.SelfArgs,
 	}
 }

@@ -57,6 +57,7 @@ var ErrNoPlan = errors.New("the session has no plan yet")
 // Options are what an engine needs.
 type Options struct {
 	Dir     string              // where sessions and state live
+	Here    string              // where sessions live instead; "": in Dir
 	Config  string              // directory with policy.json, priors.json, signatures.json; "" or missing members: the defaults
 	Redact  func(string) string // credentials out of command lines
 	FS      proc.FS             // zero: /proc
@@ -103,7 +104,10 @@ func Open(o Options) (*Engine, error) {
 	if e.host, err = o.FS.Machine(); err != nil {
 		return nil, fmt.Errorf("triage: %w", err)
 	}
-	if e.store, err = session.OpenStore(o.Dir, o.Now); err != nil {
+	if o.Here == "" {
+		o.Here = o.Dir
+	}
+	if e.store, err = session.OpenStoreWith(o.Dir, o.Here, o.Now); err != nil {
 		return nil, fmt.Errorf("triage: %w", err)
 	}
 	return e, nil
@@ -219,6 +223,7 @@ type PlanOptions struct {
 	Session string
 	Replay  string
 	Label   string
+	Case    string // the case that asks
 	Focus   plan.Focus
 	MinAge  float64
 }
@@ -242,7 +247,7 @@ func (e *Engine) evidence(ctx context.Context, o PlanOptions) (*session.Session,
 	case o.Replay != "":
 		return e.replay(o.Replay)
 	case o.Session == "":
-		return e.Snapshot(ctx, o.Label, "")
+		return e.Snapshot(ctx, o.Label, o.Case)
 	}
 	x, err := e.store.Open(o.Session)
 	if err != nil {

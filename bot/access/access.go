@@ -36,10 +36,14 @@ type Rules struct {
 	Refuse    string   // not empty: nobody is asked, every RISKY command is denied with this reason
 }
 
+// alwaysTwo is the rule of commands that end a process others depend on, as the
+// policy calls it: what is shown of them on a card is not all that they can break.
+const alwaysTwo = "agent-apply-high"
+
 // Needed returns how many different people have to approve a command of class
 // and rule: 1 or 2.
 func (a Rules) Needed(class, rule string) int {
-	if slices.Contains(a.TwoPerson, class) || slices.Contains(a.TwoPerson, rule) {
+	if slices.Contains(a.TwoPerson, class) || slices.Contains(a.TwoPerson, rule) || rule == alwaysTwo {
 		return 2
 	}
 	return 1

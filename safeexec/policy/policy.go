@@ -86,18 +86,19 @@ type Options struct {
 // Policy classifies commands. It is immutable and safe for concurrent use.
 type Policy struct {
 	version string
+	self    string
 	table   *tools.Table
 	az      func() *azure.Policy // read at the first az command: most programs that start never see one
 }
 
 // rules counts changes of the rules that stand in Go, not in tables; raise it
 // with any change of the rooms that alters a verdict.
-const rules = "7"
+const rules = "8"
 
 // New returns the built-in policy with o added. Tables that cannot be read
 // make no command SAFE.
 func New(o Options) *Policy {
-	p := &Policy{}
+	p := &Policy{self: o.Self}
 	// A broken table gives an empty one, which denies; the tests of the rooms
 	// show the error.
 	p.table, _ = tools.Load(tools.Config{CaptureDirs: o.CaptureDirs, Self: o.Self})
@@ -164,7 +165,8 @@ func (p *Policy) judge(v Verdict) Verdict {
 		if problem.Rule == "unknown-program" && danger.Wraps(v.Argv[0]) {
 			return v.explain(3, "wrapper", p.inside(v.Argv))
 		}
-		return v.explain(1, problem.Rule, problem.Reason)
+		rule, reason := hosts(v.Argv, p.self, problem.Rule, problem.Reason)
+		return v.explain(1, rule, reason)
 	}
 	v.Class = Safe
 	v.Rule, v.Reason = "listed", "a read-only command on the list"

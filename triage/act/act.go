@@ -113,6 +113,7 @@ type Options struct {
 	Grace          time.Duration `json:"grace_ns"`
 	DryRun         bool          `json:"-"`
 	Resume         bool          `json:"-"`
+	Attend         *Approval     `json:"-"` // the answer that stands behind this very run, still to be recorded
 	StopAfter      int           `json:"-"` // 0: never; for tests
 }
 
@@ -157,6 +158,8 @@ type Approval struct {
 	Expires    time.Time    `json:"expires"`
 	AcceptLoss bool         `json:"accept_data_loss,omitempty"`
 	Unlikely   bool         `json:"accept_low_posterior,omitempty"` // they were shown that it is more likely wanted than not
+	MaxRisk    string       `json:"max_risk,omitempty"`             // medium: they were not told of more; "": any
+	Gate       string       `json:"gate_audit_id,omitempty"`        // the command in the journal of a case that they approved
 }
 
 // Approve records an approval in the session and returns its audit id.
@@ -166,6 +169,17 @@ func Approve(x *session.Session, a Approval) (string, error) {
 		return "", errors.New("record approval: it needs an approver, a plan, a target and an end")
 	}
 	return x.Append("approval", a)
+}
+
+// attend records the answer that stands behind a run about one target, and says
+// whether the run goes on where one before it stopped.
+func attend(x *session.Session, o *Options) error {
+	a := *o.Attend
+	a.Target, a.Action = o.Targets[0], o.action()
+	id, err := Approve(x, a)
+	o.Approval = id
+	o.Resume = x.Manifest.State == session.Executing || x.Manifest.State == session.Interrupted
+	return err
 }
 
 // ErrApproval is an approval that does not count.
@@ -232,6 +246,11 @@ func step(e *plan.Evaluated, a model.Action, named bool) Step {
 
 // Run does the plan, or the rest of it.
 func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
+	if o.Attend != nil {
+		if err := attend(r.Session, &o); err != nil {
+			return nil, err
+		}
+	}
 	found, err := r.Session.Outcomes(&r.out)
 	if err != nil {
 		return nil, err
@@ -243,9 +262,12 @@ func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
 	case o.Resume && (state == session.Completed || state == session.Verified):
 		return r.again(r.out.Options)
 	case o.Resume:
-		dry, stop := o.DryRun, o.StopAfter
+		dry, stop, approval := o.DryRun, o.StopAfter, o.Approval
 		o = r.out.Options
 		o.Resume, o.DryRun, o.StopAfter = true, dry, stop
+		if approval != "" { // given anew: the one before may be over
+			o.Approval, r.out.Approval, r.out.Options.Approval = approval, approval, approval
+		}
 		if err := r.recover(); err != nil {
 			return nil, err
 		}

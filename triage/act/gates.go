@@ -64,8 +64,11 @@ func (r *Runner) protected(s *Step, e *plan.Evaluated, st proc.Stat, res *Result
 	if x := r.Policy.CrossUID(rec, r.UID); x != "" {
 		return refuse(res, "not_protected", "block", "blocked", x)
 	}
-	if r.Policy.Young(rec) {
+	if young := r.Policy.Young(rec); young && !r.attended(s) {
 		return refuse(res, "not_protected", "block", "blocked", "younger than the minimum age")
+	} else if young { // a person was told how young it is
+		res.Gates = append(res.Gates, Gate{"not_protected", true, "warn", "younger than the minimum age"})
+		return true
 	}
 	return pass(res, "not_protected")
 }
@@ -224,6 +227,9 @@ func (r *Runner) risky(s *Step, e *plan.Evaluated, attended bool) string {
 		}
 		if !attended {
 			return "risk is " + risk
+		}
+		if r.Approved.MaxRisk == "medium" {
+			return "risk is " + risk + ", and the approval is for at most medium"
 		}
 		if len(r.Approved.Approvers) < 2 {
 			return "risk is " + risk + ", which takes a second approver"

@@ -135,7 +135,8 @@ type Focus struct {
 // weight of what is in focus, before the weights are made to average 1.
 const focusWeight = 10.0
 
-func (f Focus) covers(r *scan.Record) bool {
+// Covers reports whether a process is in focus.
+func (f Focus) Covers(r *scan.Record) bool {
 	return slices.Contains(f.PIDs, r.PID) || f.Port != 0 && slices.Contains(r.Net.Ports, f.Port)
 }
 
@@ -161,7 +162,7 @@ func Make(in Input) *Plan {
 			continue
 		}
 		p.Evaluated = append(p.Evaluated, in.evaluate(r))
-		focused = append(focused, in.Focus.covers(r))
+		focused = append(focused, in.Focus.Covers(r))
 	}
 	p.weigh(focused)
 	p.control(in.Policy.FDR.Alpha)

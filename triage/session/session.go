@@ -117,13 +117,27 @@ type Store struct {
 	Now func() time.Time
 }
 
-// OpenStore opens the directory, after making it.
+// OpenStore opens the directory, after making it. Sessions lie in it.
 func OpenStore(path string, now func() time.Time) (*Store, error) {
+	return OpenStoreWith(path, path, now)
+}
+
+// OpenStoreWith opens a store whose sessions lie in a directory of their own: what
+// is remembered across sessions, limits and locks above all, stays in the first.
+func OpenStoreWith(path, sessions string, now func() time.Time) (*Store, error) {
 	dir, err := beneath.Create(path)
 	if err != nil {
 		return nil, fmt.Errorf("open triage directory: %w", err)
 	}
-	all, err := dir.MakeSub("sessions")
+	at := dir
+	if sessions != path {
+		if at, err = beneath.Create(sessions); err != nil {
+			dir.Close()
+			return nil, fmt.Errorf("open directory of sessions: %w", err)
+		}
+		defer at.Close()
+	}
+	all, err := at.MakeSub("sessions")
 	if err != nil {
 		dir.Close()
 		return nil, fmt.Errorf("open triage directory: %w", err)

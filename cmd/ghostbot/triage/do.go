@@ -42,6 +42,7 @@ func applyFlags(c *call, f *flag.FlagSet) {
 	f.IntVar(&c.maxKills, "max-kills", -1, "")
 	f.Var(duration{&c.grace}, "grace", "")
 	c.grace = 5 * time.Second
+	attendFlags(c, f)
 }
 
 var sizeForm = regexp.MustCompile(`^(?i)(?:memory=|free )?([0-9]+(?:\.[0-9]+)?) ?(mb|mib|gb|gib|kb|kib)?$`)
@@ -163,7 +164,10 @@ func apply(ctx context.Context, c *call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	if !c.yes && !c.dryRun && !c.resume { // what is resumed was confirmed when it began
+	if err := c.attend(&o); err != nil {
+		return 0, err
+	}
+	if !c.yes && !c.dryRun && !c.resume && o.Attend == nil { // what is resumed was confirmed when it began
 		return 0, blocked("apply does nothing without --yes")
 	}
 	if err := c.resolve(&o); err != nil {

@@ -191,7 +191,7 @@ func planVerb(ctx context.Context, c *call) (int, error) {
 	if err != nil {
 		return 0, err
 	}
-	x, snap, p, err := c.engine.Plan(ctx, core.PlanOptions{Session: c.session, Replay: c.replay, Label: c.label, Focus: focus, MinAge: c.minAge})
+	x, snap, p, err := c.engine.Plan(ctx, core.PlanOptions{Session: c.session, Replay: c.replay, Label: c.label, Case: c.incident, Focus: focus, MinAge: c.minAge})
 	if err != nil {
 		return 0, err
 	}
@@ -215,6 +215,9 @@ func planVerb(ctx context.Context, c *call) (int, error) {
 		if !doc.Goal.Reachable {
 			exit = exitGoal
 		}
+	}
+	if c.format == formatCase {
+		return exit, c.print(caseDoc(p, snap, c.limit, doc), nil)
 	}
 	return exit, c.print(doc, func() string { return c.text(p, shown) })
 }

@@ -91,6 +91,7 @@ type call struct {
 	format  string
 	state   string
 	config  string
+	here    bool
 	code    string
 	pretty  bool
 	compact bool
@@ -105,6 +106,7 @@ type call struct {
 	planOptions
 	applyOptions
 	otherOptions
+	hereOptions
 }
 
 // usageError is a bad flag or value.
@@ -156,7 +158,7 @@ func (c *call) run(ctx context.Context, args []string) (int, error) {
 	if err := c.check(); err != nil {
 		return 0, err
 	}
-	if c.engine, err = core.Open(core.Options{Dir: filepath.Join(c.state, "triage"), Config: c.config, Redact: redactor(), Window: c.window, Timeout: c.scanTimeout(), Command: c.command}); err != nil {
+	if c.engine, err = core.Open(core.Options{Dir: filepath.Join(c.state, "triage"), Here: c.sessions, Config: c.config, Redact: redactor(), Window: c.window, Timeout: c.scanTimeout(), Command: c.command}); err != nil {
 		return 0, err
 	}
 	defer c.engine.Close()
@@ -206,7 +208,7 @@ func find(args []string) (verb, []string, error) {
 }
 
 // formats are the formats that every verb accepts; those of plan are more.
-var formats = []string{"json", "jsonl", "md", "summary", "metrics", "slack", "prose", "exitcode"}
+var formats = []string{"json", "jsonl", "md", "summary", "metrics", "slack", "prose", "exitcode", formatCase}
 
 func (c *call) parse(v verb, args []string) error {
 	f := flag.NewFlagSet(v.name, flag.ContinueOnError)
@@ -217,6 +219,7 @@ func (c *call) parse(v verb, args []string) error {
 	f.String("audit-dir", "", "")
 	f.StringVar(&c.config, "config", "", "")
 	f.StringVar(&c.code, "exit-code", "strict", "")
+	f.BoolVar(&c.here, "here", false, "")
 	f.BoolVar(&c.pretty, "pretty", false, "")
 	f.BoolVar(&c.compact, "compact", false, "")
 	f.BoolVar(&c.verbose, "verbose", false, "")
@@ -259,6 +262,11 @@ func (c *call) check() error {
 	if c.window != 0 && (c.window < 200*time.Millisecond || c.window > 10*time.Second) {
 		return usage("--window %v is out of range (accepted: 200ms to 10s)", c.window)
 	}
+	if c.here {
+		if err := c.inCase(); err != nil {
+			return err
+		}
+	}
 	if c.config == "" {
 		if dir := filepath.Join(c.state, "triage", "config"); exists(dir) {
 			c.config = dir
@@ -278,7 +286,7 @@ func (c *call) print(doc any, text func() string) error {
 	switch {
 	case c.format == "exitcode":
 		return nil
-	case c.format == "json" || c.format == "jsonl" || text == nil:
+	case c.format == "json" || c.format == "jsonl" || c.format == formatCase || text == nil:
 		b, err := view.Encode(doc, c.pretty && c.format != "jsonl")
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package danger
 import (
 	"path"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -327,31 +328,65 @@ func ipmi(argv []string) string {
 	return ""
 }
 
-// kills reports a signal to every process, which is process number -1.
+// kills reports a signal to every process (-1), to process 1, and to the group of
+// whoever kills (0), which is the one that runs the commands of a case.
 func kills(argv []string) string {
-	signal, pids := "TERM", []string{}
+	signal, pids := signalled(argv)
+	if signal == "0" {
+		return "" // it only asks whether they are there
+	}
+	for _, p := range pids {
+		n, err := strconv.ParseInt(strings.TrimSpace(p), 0, 64)
+		if err != nil {
+			n, err = strconv.ParseInt(strings.TrimLeft(strings.TrimSpace(p), "+0"), 10, 64)
+		}
+		switch {
+		case strings.Trim(p, "+-0 \t") == "" && strings.Contains(p, "0"):
+			return "the group of the program that runs the commands killed"
+		case err == nil && n == -1:
+			return "every process killed"
+		case err == nil && n == 1 && signal != "HUP" && signal != "1":
+			return "process 1 killed"
+		}
+	}
+	return ""
+}
+
+// signalled reads a command line of kill: which signal, in capitals without SIG,
+// and to whom. Without anybody, -1 stands for every process: not every kill takes
+// it for a signal.
+func signalled(argv []string) (signal string, pids []string) {
+	signal = "TERM"
 	args := argv[1:]
+	given := false
 	for i := 0; i < len(args); i++ {
 		a := args[i]
+		name, value, glued := strings.Cut(a, "=")
 		switch {
-		case a == "-l" || a == "-L" || a == "--list" || a == "--table":
-			return ""
+		case !given && (a == "-l" || a == "-L" || a == "--list" || a == "--table"):
+			return "0", nil
+		case glued && (name == "--signal" || name == "-s"):
+			signal, given = value, true
 		case (a == "-s" || a == "-n" || a == "--signal") && i+1 < len(args):
-			signal = args[i+1]
+			signal, given = args[i+1], true
 			i++
+		case (a == "-q" || a == "--queue") && i+1 < len(args):
+			i++
+		case a == "--timeout" && i+2 < len(args):
+			i += 2
 		case a == "--":
-		case i == 0 && len(a) > 1 && a[0] == '-':
-			signal = a[1:]
+			given = true
+		case !given && len(a) > 1 && a[0] == '-' && a[1] != '-':
+			signal, given = strings.TrimPrefix(strings.TrimPrefix(a, "-s"), "-"), true
+			if signal == "1" && i == len(args)-1 {
+				return "TERM", []string{"-1"}
+			}
+		case strings.HasPrefix(a, "--"):
 		default:
 			pids = append(pids, a)
 		}
 	}
-	for _, p := range pids {
-		if p == "-1" && signal != "0" {
-			return "every process killed"
-		}
-	}
-	return ""
+	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(signal)), "SIG"), pids
 }
 
 // killsAll reports patterns that fit every process.
@@ -360,6 +395,8 @@ func killsAll(argv []string) string {
 		switch a {
 		case ".", ".*", "", "^", "init", "systemd":
 			return "every process killed"
+		case "sshd", "^sshd", "sshd$", "^sshd$":
+			return "the way in to the machine closed"
 		case "-u", "-U", "--euid", "--user":
 			if i+2 < len(argv) && (argv[i+2] == "root" || argv[i+2] == "0") && len(argv) <= i+3 {
 				return "every process of root killed"

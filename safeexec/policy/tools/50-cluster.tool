@@ -535,6 +535,40 @@ tool (self)
     no --ai : sends the findings to a model
     need --json : may write a report; add --json
     args capture+
+  # Host processes. Sessions lie in the case's own directory (--here), which is the
+  # only thing that these verbs write.
+  sub agent
+    sub plan
+      --here
+      --port            int(1..65535)
+      --pid --pids      re([1-9][0-9]{0,9}(,[1-9][0-9]{0,9}){0,19})
+      --since           re([1-9][0-9]{0,4}[smhd]|sess-[0-9]{8}-[0-9]{6}-[a-z0-9]{6})
+      --limit           int(1..20)
+      --window          re([2-9]00ms|[1-9]s|10s)
+      --session         re(sess-[0-9]{8}-[0-9]{6}-[a-z0-9]{6})
+      --format          enum(json|case)
+      --exit-code       enum(strict|always0)
+      --include-ledger
+      need --here : keeps its session elsewhere; add --here
+    sub explain
+      --here --include-ledger --galaxy-brain --what-if
+      --session         re(sess-[0-9]{8}-[0-9]{6}-[a-z0-9]{6})
+      --pid             int(1..2147483647)
+      --format          enum(json|case)
+      need --here : reads sessions elsewhere; add --here
+    sub verify
+      --here --check-respawn
+      --session         re(sess-[0-9]{8}-[0-9]{6}-[a-z0-9]{6})
+      --wait            re([0-9]s|[12][0-9]s|30s)
+      --exit-code       enum(strict|always0)
+      need --here : reads sessions elsewhere; add --here
+    sub status report diff
+      --here
+      --session --base --compare re(sess-[0-9]{8}-[0-9]{6}-[a-z0-9]{6})
+      need --here : reads sessions elsewhere; add --here
+    deny apply : ends, stops or slows down processes
+    deny approve : records an approval
+    deny snapshot sessions export capabilities tail : is not needed in a case
   sub classify
     args text+
   sub version

@@ -304,6 +304,12 @@ func TestSelf(t *testing.T) {
 		"/opt/ghostbot/ghostbot pcap a.pcap --report-dir /tmp": false, "/opt/ghostbot/ghostbot pcap a.pcap --json --report-dir /tmp": false,
 		"/opt/ghostbot/ghostbot pcap a.pcap --json --report-dir . --semantic-dir=. --plots .": true, "/opt/ghostbot/ghostbot pcap a.pcap --json --plots ..": false,
 		"/opt/ghostbot/ghostbot pcap a.pcap --json --semantic-dir ./x": false, "/opt/ghostbot/ghostbot pcap a.pcap --json --report-dir=": false, "/opt/ghostbot/ghostbot agent apply": false, "/opt/ghostbot/ghostbot pcap a.pcap --ai": false,
+		"/opt/ghostbot/ghostbot agent plan --here": true, "/opt/ghostbot/ghostbot agent plan --here --port 8080 --limit 5": true, "/opt/ghostbot/ghostbot agent plan --here --pid 12,13 --since 2h": true, "/opt/ghostbot/ghostbot agent plan": false,
+		"/opt/ghostbot/ghostbot agent plan --here --config /tmp/x": false, "/opt/ghostbot/ghostbot agent plan --here --state-dir /tmp": false, "/opt/ghostbot/ghostbot agent plan --here --replay /etc/shadow": false, "/opt/ghostbot/ghostbot agent plan --here --pid -1": false,
+		"/opt/ghostbot/ghostbot agent plan --here --port 0": false, "/opt/ghostbot/ghostbot agent --here plan": false, "/opt/ghostbot/ghostbot agent plan --here apply": false, "/opt/ghostbot/ghostbot agent explain --here --session sess-20260301-091500-k3m9qa --pid 7": true,
+		"/opt/ghostbot/ghostbot agent explain --here --session ../../x --pid 7": false, "/opt/ghostbot/ghostbot agent verify --here --session sess-20260301-091500-k3m9qa": true, "/opt/ghostbot/ghostbot agent report --here --session sess-20260301-091500-k3m9qa": true,
+		"/opt/ghostbot/ghostbot agent report --here --session sess-20260301-091500-k3m9qa --out x": false, "/opt/ghostbot/ghostbot agent apply --here --session sess-20260301-091500-k3m9qa --targets 7:x": false, "/opt/ghostbot/ghostbot agent approve --here": false,
+		"/opt/ghostbot/ghostbot agent sessions --cleanup": false, "ghostbot agent plan --here": false,
 		"/opt/ghostbot/../ghostbot/ghostbot version": false, "/opt/ghostbot//ghostbot version": false, "ghostbot version": false, "./ghostbot version": false, "/tmp/ghostbot version": false, "(self) version": false,
 	} {
 		if got := tb.Check(strings.Fields(cmd)) == nil; got != safe {

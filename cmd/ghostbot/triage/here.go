@@ -1,0 +1,85 @@
+package triage
+
+import (
+	"flag"
+	"os"
+	"path/filepath"
+	"time"
+
+	"ghostbot/triage/act"
+	"ghostbot/triage/plan"
+	"ghostbot/triage/scan"
+	"ghostbot/triage/view"
+)
+
+// formatCase is the short document that an investigation reads.
+const formatCase = "case"
+
+// hereOptions are for runs that the gate of a case starts.
+type hereOptions struct {
+	sessions        string // where sessions live, "" in the state directory
+	attended, loses bool
+	maxRisk         string
+}
+
+// Variables that the gate sets for a command that people approved, and never for
+// another one: which entry of the case's journal it is, and who they were.
+const (
+	envApproval = "GHOST_APPROVAL"
+	envBy       = "GHOST_APPROVED_BY"
+)
+
+func attendFlags(c *call, f *flag.FlagSet) {
+	f.BoolVar(&c.attended, "attended", false, "")
+	f.BoolVar(&c.loses, "accept-data-loss", false, "")
+	f.StringVar(&c.maxRisk, "max-risk", "", "")
+}
+
+// inCase takes the working directory for a case's: its sessions lie in it, limits,
+// locks and configuration in the state directory that it belongs to.
+func (c *call) inCase() error {
+	dir, err := os.Getwd()
+	if err != nil {
+		return err
+	}
+	work := filepath.Dir(dir)
+	if filepath.Base(work) != "work" || !exists(filepath.Join(filepath.Dir(work), "installation.json")) {
+		return usage("--here counts only in the working directory of a case, which this is not: %s", dir)
+	}
+	c.state, c.sessions, c.incident = filepath.Dir(work), filepath.Join(dir, "triage"), filepath.Base(dir)
+	return nil
+}
+
+// approvedFor is how long the answer behind a run counts: it is used at once.
+const approvedFor = 10 * time.Minute
+
+// attend takes the answer that people gave in a case. It is about one process, and
+// the person saw on the card what kind of process it is.
+func (c *call) attend(o *act.Options) error {
+	id, by := os.Getenv(envApproval), list(os.Getenv(envBy))
+	switch {
+	case c.maxRisk != "" && c.maxRisk != "medium" && c.maxRisk != "high":
+		return usage("--max-risk %q is not known (accepted: medium high)", c.maxRisk)
+	case !c.attended && (c.loses || c.maxRisk != ""):
+		return usage("--accept-data-loss and --max-risk belong to --attended")
+	case !c.attended:
+		return nil
+	case len(o.Targets) != 1 || len(o.PIDs) > 0 || o.Recommended || o.Resume || o.Approval != "":
+		return usage("--attended wants exactly one --targets PID:START_ID")
+	case id == "" || len(by) == 0:
+		return blocked("--attended counts only in a command that people approved in a case")
+	}
+	o.Attend = &act.Approval{Approvers: by, Gate: id, Expires: time.Now().Add(approvedFor).UTC(), AcceptLoss: c.loses, Unlikely: true}
+	if c.maxRisk == "medium" {
+		o.Attend.MaxRisk = c.maxRisk
+	}
+	return nil
+}
+
+// caseDoc is what an investigation reads of a plan: a few rows, and enough beside
+// them to say that no process explains a symptom.
+func caseDoc(p *plan.Plan, snap *scan.Snapshot, limit int, v *view.Plan) *view.Case {
+	d := view.NewCase(p, snap, limit)
+	d.New, d.Since = v.New, v.Since
+	return d
+}
