@@ -89,12 +89,26 @@ type Opened struct {
 	Origin    string            `json:"origin,omitempty"`   // installation and machine
 	// ResumedFrom is the case whose place this one takes: people wanted a fresh start.
 	ResumedFrom string `json:"resumed_from,omitempty"`
-	// Kind is "sweep" for a case that removes what others left, "" for one that investigates.
-	Kind string `json:"kind,omitempty"`
+	// Kind is "sweep" for a case that removes what others left, "triage" for one about
+	// processes of this machine, "" for one that investigates.
+	Kind  string `json:"kind,omitempty"`
+	Focus *Focus `json:"focus,omitempty"` // of a triage
 }
 
-// KindSweep is the Kind of a case that removes what other cases left.
-const KindSweep = "sweep"
+// KindSweep is the Kind of a case that removes what other cases left, KindTriage of
+// one that looks at the processes of this machine.
+const (
+	KindSweep  = "sweep"
+	KindTriage = "triage"
+)
+
+// Focus is what a triage looks at first.
+type Focus struct {
+	Port  int    `json:"port,omitempty"`
+	PIDs  []int  `json:"pids,omitempty"`
+	Since string `json:"since,omitempty"`
+	Case  string `json:"case,omitempty"` // the open case that it belongs to
+}
 
 // The vocabulary of hypotheses is package hypothesis's; these are its names here.
 type (
@@ -201,6 +215,21 @@ type (
 		TaskID     string `json:"task_id"`
 		Hypothesis string `json:"hypothesis_id,omitempty"`
 	}
+	// TriageProcesses judges the processes of this machine, or does something about
+	// one of them: a command of the product's own, through the gate. Who it is about
+	// must have been printed by a look of this case.
+	TriageProcesses struct {
+		Do      string `json:"do"` // as in package hosts
+		Port    int    `json:"port,omitempty"`
+		PIDs    []int  `json:"pids,omitempty"`
+		Session string `json:"session,omitempty"`
+		PID     int    `json:"pid,omitempty"`
+		StartID string `json:"start_id,omitempty"`
+		// Reasoning is one sentence; what a card says of the process comes from the look.
+		Reasoning  string `json:"reasoning"`
+		Hypothesis string `json:"hypothesis_id,omitempty"`
+		Patience   int    `json:"patience_seconds,omitempty"` // as in RunShell
+	}
 	// ManageHypotheses adds, decides or drops hypotheses.
 	ManageHypotheses struct {
 		Add    []Hypothesis       `json:"add,omitempty"`
@@ -239,6 +268,7 @@ func (CaptureTraffic) move()   {}
 func (CheckTask) move()        {}
 func (CancelTask) move()       {}
 func (CleanupTask) move()      {}
+func (TriageProcesses) move()  {}
 func (ManageHypotheses) move() {}
 func (Complete) move()         {}
 func (Unknown) move()          {}
@@ -265,7 +295,7 @@ type Observation struct {
 	Index   int
 	Move    Move
 	AuditID string           // citation of the entry that shows it
-	Shell   *safeexec.Result // RunShell
+	Shell   *safeexec.Result // RunShell, TriageProcesses
 	Data    json.RawMessage  // every other move: a JSON object
 	Meta    map[string]any   // denial_count, warnings, instructions of the design
 	Time    time.Time
@@ -321,6 +351,19 @@ type Question struct {
 	// counts that answer for nothing else.
 	Commands [][]string `json:"commands,omitempty"`
 	Grants   string     `json:"grants,omitempty"`
+	// Picks are things of which people may pick some before they press an option.
+	Picks []Pick `json:"picks,omitempty"`
+}
+
+// MaxPicks is how many things people may pick from.
+const MaxPicks = 10
+
+// Pick is one thing that people may pick.
+type Pick struct {
+	Key      string `json:"key"`
+	Label    string `json:"label"`
+	About    string `json:"about,omitempty"`
+	Selected bool   `json:"selected,omitempty"` // unless they say otherwise
 }
 
 // Option is one answer that a person may press.
@@ -335,6 +378,8 @@ type Answer struct {
 	By   string    `json:"by,omitempty"`
 	Text string    `json:"text,omitempty"`
 	At   time.Time `json:"at"`
+	// Picked are the keys of what was picked.
+	Picked []string `json:"picked,omitempty"`
 }
 
 // Journal is where the agent writes (case journal).

@@ -224,8 +224,11 @@ func (s *Fold) observed(e Entry, o ObservedEntry) bool {
 		return false
 	}
 	ob := Observation{Turn: o.Turn, Index: o.Index, Move: m, AuditID: e.ID, Data: o.Data, Meta: s.meta[p], Time: e.Time}
-	if r, ok := m.(RunShell); ok { // refused before the gate: a brain finds it where it looks for commands
-		ob.Shell = &safeexec.Result{AuditID: e.ID, Status: head.Status, Error: head.Error, Detail: head.Detail, Command: r.Command}
+	if asCommand(m) { // refused before the gate: a brain finds it where it looks for commands
+		ob.Shell = &safeexec.Result{AuditID: e.ID, Status: head.Status, Error: head.Error, Detail: head.Detail}
+		if r, ok := m.(RunShell); ok {
+			ob.Shell.Command = r.Command
+		}
 	}
 	s.observe(e, p, ob)
 	switch {

@@ -39,7 +39,9 @@ type Options struct {
 	// investigation, because it may mean that the lease is lost.
 	Save func(ctx context.Context, c Case) error
 	// Redact is applied to everything that a brain says before it is journaled.
-	Redact      func(string) string
+	Redact func(string) string
+	// Self is the product's own program; "": host processes are not looked at.
+	Self        string
 	MaxTurns    int           // of a case that was opened without a limit; default DefaultMaxTurns
 	QuestionTTL time.Duration // how long people may think; default 30 min
 	Lease       time.Duration // how long a former holder may still act; default 12 s
@@ -312,7 +314,7 @@ func (a *Agent) decide(ctx context.Context, p place, m Move) error {
 	if code, held := a.s.held[p]; held {
 		return a.refuse(ctx, p, code, "the move was not done: "+code)
 	}
-	if _, shell := m.(RunShell); shell && a.s.begun[p] {
+	if asCommand(m) && a.s.begun[p] {
 		return nil // the gate knows it and left it without an end: never twice
 	}
 	if r, no := a.s.refuses(m); no {
@@ -341,6 +343,8 @@ func (a *Agent) do(ctx context.Context, p place, m Move) error {
 			err = a.observe(ctx, p, refusal{Status: r.Status, Error: r.Error, Detail: r.Detail})
 		}
 		return err
+	case TriageProcesses:
+		return a.triage(ctx, p, m)
 	case CaptureTraffic:
 		r := orchestrator.CaptureRequest{
 			Target: m.Target, ResourceGroup: m.ResourceGroup, StorageAccount: m.StorageAccount, Duration: m.Duration,

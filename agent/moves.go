@@ -20,6 +20,7 @@ const (
 	ToolCheck      = "check_task"
 	ToolCancel     = "cancel_task"
 	ToolCleanup    = "cleanup_task"
+	ToolTriage     = "triage_processes"
 	ToolHypotheses = "manage_hypotheses"
 	ToolComplete   = "complete_investigation"
 	toolUnknown    = "unknown"
@@ -28,7 +29,7 @@ const (
 // Tools returns the names of every declared tool. [ParseMove], the loop's type
 // switch and a model's declarations cover exactly this set.
 func Tools() []string {
-	return []string{ToolShell, ToolCapture, ToolCheck, ToolCancel, ToolCleanup, ToolHypotheses, ToolComplete}
+	return []string{ToolShell, ToolCapture, ToolCheck, ToolCancel, ToolCleanup, ToolTriage, ToolHypotheses, ToolComplete}
 }
 
 // MaxMoves is how many moves of one turn are dispatched. The rest becomes one
@@ -53,6 +54,8 @@ func parseMove(tool string, args json.RawMessage, strict bool) Move {
 		return decodeMove[CancelTask](tool, args, strict)
 	case ToolCleanup:
 		return decodeMove[CleanupTask](tool, args, strict)
+	case ToolTriage:
+		return decodeMove[TriageProcesses](tool, args, strict)
 	case ToolHypotheses:
 		return decodeMove[ManageHypotheses](tool, args, strict)
 	case ToolComplete:
@@ -105,6 +108,8 @@ func toolOf(m Move) string {
 		return ToolCancel
 	case CleanupTask:
 		return ToolCleanup
+	case TriageProcesses:
+		return ToolTriage
 	case ManageHypotheses:
 		return ToolHypotheses
 	case Complete:
@@ -126,6 +131,8 @@ func hypothesisOf(m Move) string {
 		return m.Hypothesis
 	case CleanupTask:
 		return m.Hypothesis
+	case TriageProcesses:
+		return m.Hypothesis
 	}
 	return ""
 }
@@ -135,7 +142,7 @@ func hypothesisOf(m Move) string {
 var rules = words.Rules{
 	Acting: map[string]bool{
 		"command": true, "target": true, "resource_group": true, "storage_account": true,
-		"storage_auth_mode": true, "task_id": true,
+		"storage_auth_mode": true, "task_id": true, "do": true, "session": true, "start_id": true,
 	},
 	Long: map[string]bool{"root_cause_summary": true},
 }
@@ -197,6 +204,8 @@ func sameCall(m Move) string {
 		return ToolCancel + " " + m.TaskID
 	case CleanupTask:
 		return ToolCleanup + " " + m.TaskID
+	case TriageProcesses:
+		return fmt.Sprintf("%s %s %d %v %s %d %s", ToolTriage, m.Do, m.Port, m.PIDs, m.Session, m.PID, m.StartID)
 	}
 	return ""
 }

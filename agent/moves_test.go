@@ -25,6 +25,7 @@ var examples = map[string]Move{
 	ToolCheck:      CheckTask{TaskID: "ghost_a", Hypothesis: "H1"},
 	ToolCancel:     CancelTask{TaskID: "ghost_a", Reason: "r", Hypothesis: "H1"},
 	ToolCleanup:    CleanupTask{TaskID: "ghost_a", Hypothesis: "H1"},
+	ToolTriage:     TriageProcesses{Do: "look", Port: 8080, PIDs: []int{7}, Reasoning: "r", Hypothesis: "H1", Session: "sess-20260301-091500-k3m9qa", PID: 7, StartID: "x", Patience: 5},
 	ToolHypotheses: ManageHypotheses{Add: []Hypothesis{{ID: "H1", Description: "d"}}, Update: []HypothesisUpdate{{ID: "H1", State: Active}}, Remove: []string{"H2"}},
 	ToolComplete:   Complete{Confidence: "high", Summary: "s", Verdict: "no_fault", Causes: []Cause{{Statement: "x", Evidence: []string{"y"}}}, Actions: []string{"a"}, Gaps: []string{"g"}},
 }

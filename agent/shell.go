@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"ghostbot/agent/commands"
+	"ghostbot/agent/hosts"
 	"ghostbot/agent/hypothesis"
 	"ghostbot/agent/words"
 	"ghostbot/safeexec"
@@ -57,7 +58,7 @@ func (s *Fold) outcome(e Entry, p place, c *Command) {
 		s.addMeta(p, map[string]any{"timeout": true})
 	}
 	// A link that was replaced says nothing; the one that replaced it will.
-	if m, ok := s.moves[p].(RunShell); ok && c.ReplacedBy == "" {
+	if m := s.moves[p]; asCommand(m) && c.ReplacedBy == "" {
 		s.observe(e, p, Observation{Turn: p.turn, Index: p.index, Move: m, AuditID: id, Shell: c.Result, Meta: s.meta[p], Time: e.Time})
 	}
 }
@@ -99,6 +100,8 @@ func (s *Fold) refuses(m Move) (refusal, bool) {
 	switch m := m.(type) {
 	case RunShell:
 		id = m.Hypothesis
+	case TriageProcesses:
+		id = m.Hypothesis
 	case CaptureTraffic:
 		id = m.Hypothesis
 	default:
@@ -109,14 +112,10 @@ func (s *Fold) refuses(m Move) (refusal, bool) {
 		r.Detail = fmt.Sprintf("people denied %d commands for %s: it is UNVERIFIABLE, and nothing more is run for it. Go on with another hypothesis, or conclude.", h.DenialCount, h.ID)
 		return r, true
 	}
-	shell, ok := m.(RunShell)
-	if !ok {
-		return r, false
-	}
-	argv, _ := commands.Split(shell.Command)
+	same := s.denied(m)
 	for _, c := range s.cmds.All() {
 		p := c.Proposal
-		if c.Decided == nil || c.Decided.Decision != "DENIED" || c.Decided.By == "" || s.deniedN[p.AuditID] <= s.spoke || !commands.Same(p.Argv, argv) {
+		if c.Decided == nil || c.Decided.Decision != "DENIED" || c.Decided.By == "" || s.deniedN[p.AuditID] <= s.spoke || !same(p.Argv) {
 			continue
 		}
 		why := c.Decided.Reason
@@ -128,4 +127,20 @@ func (s *Fold) refuses(m Move) (refusal, bool) {
 		return r, true
 	}
 	return r, false
+}
+
+// denied tells whether a command that was refused is what m would run again. An end
+// of a process is the same whatever look it came from.
+func (s *Fold) denied(m Move) func(argv []string) bool {
+	switch m := m.(type) {
+	case RunShell:
+		argv, _ := commands.Split(m.Command)
+		return func(old []string) bool { return commands.Same(old, argv) }
+	case TriageProcesses:
+		return func(old []string) bool {
+			r, ok := hosts.Parse(old)
+			return ok && r.Acts() && r.Do == m.Do && r.StartID == m.StartID
+		}
+	}
+	return func([]string) bool { return false }
 }

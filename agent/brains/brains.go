@@ -35,6 +35,8 @@ type Options struct {
 	Log                   *slog.Logger
 	// Safe reports whether the gate runs a command without asking; nil: it does.
 	Safe func(command string) bool
+	// Hosts: the processes of this machine may be looked at.
+	Hosts bool
 }
 
 // AsksModel reports whether a model is asked at all.
@@ -84,7 +86,7 @@ func (o Options) model() (*gemini.Brain, error) {
 
 // New makes the brain. Nothing is sent.
 func New(o Options) (agent.Brain, error) {
-	rules := playbook.New(playbook.Options{Safe: o.Safe})
+	rules := playbook.New(playbook.Options{Safe: o.Safe, Hosts: o.Hosts})
 	if !o.AsksModel() {
 		return rules, nil
 	}

@@ -46,8 +46,8 @@ func TestNew(t *testing.T) {
 	for _, tc := range []struct{ name, key, want string }{
 		{brains.Playbook, "k", "playbook/"},
 		{brains.Auto, "", "playbook/"},
-		{brains.Auto, "k", "gemini/gemini-flash-latest/p3-"},
-		{brains.Gemini, "k", "gemini/gemini-flash-latest/p3-"},
+		{brains.Auto, "k", "gemini/gemini-flash-latest/p4-"},
+		{brains.Gemini, "k", "gemini/gemini-flash-latest/p4-"},
 	} {
 		o := good()
 		o.Name, o.Key = tc.name, tc.key

@@ -380,7 +380,7 @@ func TestManyCalls(t *testing.T) {
 // TestName checks that a name says what it is a name for.
 func TestName(t *testing.T) {
 	a, b := ask(t, "http://127.0.0.1:1"), ask(t, "http://127.0.0.1:1", func(o *gemini.Options) { o.Model = "gemini-9" })
-	if a.Name() == b.Name() || !strings.HasPrefix(b.Name(), "gemini/gemini-9/p3-") || len(b.Name()) != len("gemini/gemini-9/p3-")+12 {
+	if a.Name() == b.Name() || !strings.HasPrefix(b.Name(), "gemini/gemini-9/p4-") || len(b.Name()) != len("gemini/gemini-9/p4-")+12 {
 		t.Errorf("%s, %s", a.Name(), b.Name())
 	}
 }

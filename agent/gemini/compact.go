@@ -39,6 +39,8 @@ func line(m agent.Move, o agent.Observation, seen bool) string {
 	switch m := m.(type) {
 	case agent.RunShell:
 		what = fmt.Sprintf("%s `%s`", agent.ToolShell, short(m.Command, 300)) + serves(m.Hypothesis)
+	case agent.TriageProcesses:
+		what = fmt.Sprintf("%s %s %s", agent.ToolTriage, short(m.Do, 20), short(triaged(m), 80)) + serves(m.Hypothesis)
 	case agent.ManageHypotheses:
 		what = agent.ToolHypotheses + " " + short(compactJSON(m), 400)
 	case agent.Complete:
@@ -58,6 +60,19 @@ func line(m agent.Move, o agent.Observation, seen bool) string {
 		return what + ": nothing came of it"
 	}
 	return what + ": " + outcome(o)
+}
+
+// triaged is what a call about processes was about.
+func triaged(m agent.TriageProcesses) string {
+	switch {
+	case m.PID > 0:
+		return fmt.Sprintf("pid %d", m.PID)
+	case m.Port > 0:
+		return fmt.Sprintf("port %d", m.Port)
+	case len(m.PIDs) > 0:
+		return fmt.Sprintf("pids %v", m.PIDs)
+	}
+	return m.Session
 }
 
 func serves(hypothesis string) string {

@@ -25,10 +25,10 @@ import (
 // that is declared is taken, and every one that is taken and meant for a model is
 // declared.
 func TestToolsMatchMoves(t *testing.T) {
-	hidden := []string{"run_shell_cmd.patience_seconds"}
+	hidden := []string{"run_shell_cmd.patience_seconds", "triage_processes.patience_seconds"}
 	moves := map[string]any{
 		agent.ToolShell: agent.RunShell{}, agent.ToolCapture: agent.CaptureTraffic{}, agent.ToolCheck: agent.CheckTask{}, agent.ToolCancel: agent.CancelTask{},
-		agent.ToolCleanup: agent.CleanupTask{}, agent.ToolHypotheses: agent.ManageHypotheses{}, agent.ToolComplete: agent.Complete{},
+		agent.ToolCleanup: agent.CleanupTask{}, agent.ToolTriage: agent.TriageProcesses{}, agent.ToolHypotheses: agent.ManageHypotheses{}, agent.ToolComplete: agent.Complete{},
 	}
 	var names []string
 	for _, d := range declarations() {
@@ -60,7 +60,7 @@ func TestToolsMatchMoves(t *testing.T) {
 // TestPromptNamesTheTools checks that the prompt speaks of tools that exist, and
 // says what it has to.
 func TestPromptNamesTheTools(t *testing.T) {
-	for _, want := range []string{agent.ToolShell, agent.ToolCapture, agent.ToolCheck, agent.ToolCleanup, agent.ToolHypotheses, agent.ToolComplete,
+	for _, want := range []string{agent.ToolShell, agent.ToolCapture, agent.ToolCheck, agent.ToolCleanup, agent.ToolTriage, agent.ToolHypotheses, agent.ToolComplete,
 		"_meta.denial_reason", "_meta.denial_threshold_reached", "output_metadata", "--query", "UNVERIFIABLE", "CONTRADICTED", "resumed", "<<data MARKER>>", "two to four", "three are active", "never overrides"} {
 		if !strings.Contains(prompt, want) {
 			t.Errorf("the prompt lacks %q", want)

@@ -10,7 +10,7 @@ import (
 
 // PromptVersion counts the revisions of the system prompt and the declared
 // tools; their hash beside it in a brain's name shows what counting forgot.
-const PromptVersion = 3
+const PromptVersion = 4
 
 //go:embed prompt.md
 var prompt string

@@ -8,6 +8,7 @@ import (
 	"google.golang.org/genai"
 
 	"ghostbot/agent"
+	"ghostbot/agent/hosts"
 )
 
 // The arguments of the tools stand here and in the moves of package agent; a
@@ -63,8 +64,24 @@ func declarations() []*genai.FunctionDeclaration {
 		{Name: agent.ToolCleanup, Parameters: object([]string{"task_id"}, map[string]*genai.Schema{
 			"task_id": str("The capture whose resources go."), "hypothesis_id": str(aboutHypothesis),
 		}), Description: "Remove what a finished capture left in the cloud. Each removal asks a person. After the report was read."},
-		manageDeclaration(), completeDeclaration(),
+		triageDeclaration(), manageDeclaration(), completeDeclaration(),
 	}
+}
+
+func triageDeclaration() *genai.FunctionDeclaration {
+	whole := func(about string) *genai.Schema {
+		return &genai.Schema{Type: genai.TypeInteger, Description: about}
+	}
+	return &genai.FunctionDeclaration{Name: agent.ToolTriage, Parameters: object([]string{"do", "reasoning"}, map[string]*genai.Schema{
+		"do":            str("look judges all processes of the bot's machine and returns a session; the others are about one process of that session.", hosts.Verbs()...),
+		"port":          whole("Of look: the process that listens on this port comes first."),
+		"pids":          list("Of look: these come first.", whole("a process number")),
+		"session":       str("The session_id that a look returned."),
+		"pid":           whole("Of what is not look or verify: a pid that the look printed."),
+		"start_id":      str("Of end, pause, resume, throttle, restart: the start_id that stands beside that pid."),
+		"reasoning":     str("One sentence: what it shows or mends, and which hypothesis it decides. People who approve read it; it is audited."),
+		"hypothesis_id": str(aboutHypothesis),
+	}), Description: "Look at the processes of the machine that this runs on: who holds a port, whose accept queue is full, who leaks descriptors, burns processors or was forgotten. look, explain and verify are SAFE. end, pause, resume, throttle and restart are RISKY: a person approves each, and a process that is not the one of the look is never touched. Use this instead of kill, pkill or killall. Call verify after something was done."}
 }
 
 func manageDeclaration() *genai.FunctionDeclaration {

@@ -42,7 +42,7 @@ func TestLooksAtAQueueAreApart(t *testing.T) {
 	}
 	for _, tt := range tests {
 		v := agent.View{Now: now, Case: agent.Case{Symptom: "127.0.0.1:8080 hangs", SessionID: "ghost_20260314_104512"}, Observations: []agent.Observation{queueLook(now.Add(-tt.ago), tt.waiting)}}
-		if got := newBoard(v, nil).apart(tt.turn); got != tt.want {
+		if got := newBoard(v, Options{}).apart(tt.turn); got != tt.want {
 			t.Errorf("%s: apart = %s, want %s", tt.name, got, tt.want)
 		}
 	}

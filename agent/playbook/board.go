@@ -9,6 +9,7 @@ import (
 	"ghostbot/agent/playbook/place"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
+	"ghostbot/agent/playbook/suspect"
 	"ghostbot/agent/playbook/symptom"
 	"ghostbot/safeexec"
 )
@@ -51,11 +52,13 @@ type refusal struct {
 	id, command, reason, hypothesis string
 }
 
-func newBoard(v agent.View, safe func(string) bool) *board {
-	b := &board{view: v, safe: safe, count: map[string]int{}, missing: map[string]bool{}}
+func newBoard(v agent.View, o Options) *board {
+	b := &board{view: v, safe: o.Safe, count: map[string]int{}, missing: map[string]bool{}}
 	s := symptom.Parse(v.Case.Symptom)
 	b.spare(s, person(v.Case.Requester))
-	b.open(s)
+	if _, asked := suspect.Words(v.Case.Symptom); !asked || !o.Hosts {
+		b.open(s)
+	}
 	obs, ins := v.Observations, v.Instructions
 	for len(obs) > 0 || len(ins) > 0 {
 		if len(ins) == 0 || len(obs) > 0 && obs[0].Turn <= ins[0].Turn {
@@ -63,7 +66,9 @@ func newBoard(v agent.View, safe func(string) bool) *board {
 			obs = obs[1:]
 			continue
 		}
-		b.instruct(ins[0])
+		if _, asked := suspect.Words(ins[0].Text); !asked || !o.Hosts {
+			b.instruct(ins[0])
+		}
 		ins = ins[1:]
 	}
 	b.settle()
@@ -286,6 +291,13 @@ func (b *board) only(keep func(*place.Place) bool) []*place.Place {
 // observe reads one observation into every place whose probe it answers, then
 // adds the places that it named.
 func (b *board) observe(o agent.Observation) {
+	if _, is := o.Move.(agent.TriageProcesses); is && o.Shell != nil {
+		b.commands++
+		if o.Shell.Classification == safeexec.Risky {
+			b.optional++
+			b.person = o.Shell.DecidedBy != ""
+		}
+	}
 	if _, is := o.Move.(agent.RunShell); !is {
 		return
 	}

@@ -14,7 +14,9 @@
 //	behind/      what an answer says about what is behind the one who answers
 //	rules/       the tables
 //	place/       one endpoint: commands, facts, verdicts, sentences
+//	suspect/     which process of this machine it is, if it is one
 //	board.go     a view worked out into places, refusals and wishes
+//	processes.go suspicions beside the places
 //	verdict.go   facts into states of hypotheses, the next steps of the ladder
 //	turn.go      the next turn; conclude.go: the last one
 //
@@ -52,6 +54,8 @@ import (
 type Options struct {
 	// SafeOnly leaves out the optional steps that need an approval.
 	SafeOnly bool
+	// Hosts: the processes of this machine may be looked at.
+	Hosts bool
 	// Safe reports whether the gate runs a command without asking; nil: it does. A
 	// path whose request it would ask people about is left out: the report does not
 	// wait for a request that may act.
@@ -66,7 +70,7 @@ type Brain struct {
 
 // New returns a brain with the built-in rules.
 func New(o Options) *Brain {
-	sum := sha256.Sum256(fmt.Appendf(nil, "%v %v %v %v %v %v %v", rules.Probes, rules.Ladder, rules.Optional, rules.AfterDenial, rules.All, rules.Openings, struct{ SafeOnly bool }{o.SafeOnly}))
+	sum := sha256.Sum256(fmt.Appendf(nil, "%v %v %v %v %v %v %v", rules.Probes, rules.Ladder, rules.Optional, rules.AfterDenial, rules.All, rules.Openings, struct{ SafeOnly, Hosts bool }{o.SafeOnly, o.Hosts}))
 	return &Brain{opt: o, name: "playbook/" + hex.EncodeToString(sum[:6])}
 }
 
@@ -79,7 +83,7 @@ func (br *Brain) Next(ctx context.Context, v agent.View) (agent.Turn, error) {
 	if err := ctx.Err(); err != nil {
 		return agent.Turn{}, fmt.Errorf("playbook turn: %w", err)
 	}
-	b := newBoard(v, br.opt.Safe)
+	b := newBoard(v, br.opt)
 	t := b.next(br.opt)
 	if err := rest(ctx, b.apart(t)); err != nil {
 		return agent.Turn{}, fmt.Errorf("playbook turn: %w", err)

@@ -23,6 +23,10 @@ var serves = map[string][]string{
 // next is the turn for the board: hypotheses first, then commands, then, when
 // there is nothing left to ask, the end.
 func (b *board) next(o Options) agent.Turn {
+	all := b.suspicions(o)
+	if t, ok := b.processes(all); ok {
+		return t
+	}
 	if len(b.roots()) == 0 && b.again {
 		return b.noTarget(otherQuestion)
 	} else if len(b.roots()) == 0 {
@@ -35,7 +39,13 @@ func (b *board) next(o Options) agent.Turn {
 	m := b.manage(hyps, false)
 	runs := b.runs(b.stated(hyps, m), o)
 	if len(runs) == 0 {
-		return b.conclude(hyps)
+		if s, ok := b.stuck(o); ok {
+			if s.state.Next != nil && b.mayAsk() {
+				return b.step(s)
+			}
+			all = append(all, s)
+		}
+		return b.close(hyps, all)
 	}
 	var moves []agent.Move
 	if m != nil {

@@ -95,7 +95,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 		redactor: redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}}),
 	}
 	choice := cfg.choice()
-	choice.Log = log
+	choice.Log, choice.Hosts = log, true
 	choice.Safe = func(command string) bool { return p.policy.Classify(command).Class == policy.Safe }
 	if p.brain, err = brains.New(choice); err != nil {
 		return nil, fail(exitUsage, "%w", err)
@@ -259,7 +259,7 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 	return agent.New(agent.Options{
 		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
-		MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log,
+		Self: p.self, MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log,
 	})
 }
 

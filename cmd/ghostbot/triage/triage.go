@@ -133,7 +133,7 @@ func Run(ctx context.Context, args []string, s Streams) int {
 	if err != nil {
 		code = c.fail(err)
 	}
-	if c.code == "always0" && code < exitUsage {
+	if c.code == "always0" && code < exitUsage || c.code == "done" && code == exitApplied {
 		return exitClean
 	}
 	return code
@@ -256,8 +256,8 @@ func (c *call) check() error {
 	if !slices.Contains(formats, c.format) {
 		return usage("--format %q is not known (accepted: %s)", c.format, strings.Join(formats, " "))
 	}
-	if c.code != "strict" && c.code != "always0" {
-		return usage("--exit-code %q is not known (accepted: strict always0)", c.code)
+	if c.code != "strict" && c.code != "always0" && c.code != "done" {
+		return usage("--exit-code %q is not known (accepted: strict always0 done)", c.code)
 	}
 	if c.window != 0 && (c.window < 200*time.Millisecond || c.window > 10*time.Second) {
 		return usage("--window %v is out of range (accepted: 200ms to 10s)", c.window)
