@@ -355,6 +355,9 @@ type Question struct {
 	Picks []Pick `json:"picks,omitempty"`
 }
 
+// KeyApply is the answer that means what was picked, and nothing without it.
+const KeyApply = "apply"
+
 // MaxPicks is how many things people may pick from.
 const MaxPicks = 10
 

@@ -38,7 +38,7 @@ type holder struct {
 	blind bool                    // people could not be shown the end
 
 	found  uint64 // entries that were there before this holder wrote one
-	sweeps bool   // every sweep is like every other
+	sweeps bool   // it investigates nothing: one is like every other
 	recall bool   // nobody has looked for closed cases that look like this one yet
 }
 
@@ -136,7 +136,7 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	}
 	h.found = uint64(len(entries))
 	opened, last := false, ""
-	h.sweeps = h.info.Opening.Kind == agent.KindSweep
+	h.sweeps = h.info.Opening.Kind != ""
 	h.recall = !h.sweeps
 	for _, e := range entries {
 		opened = opened || e.Kind == "opened"
@@ -186,7 +186,7 @@ func (h *holder) opened() agent.Opened {
 		Symptom: h.info.Opening.Symptom, Requester: h.info.Opening.Requester, Transport: pl.Transport,
 		Place: map[string]string{"channel": pl.Channel, "team": pl.Team},
 		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, MaxTokens: o.MaxTokens, MaxCost: o.MaxCost, Approvers: o.Access.Approvers,
-		Delivery: h.info.Opening.Delivery, ResumedFrom: h.info.Opening.From, Kind: h.info.Opening.Kind,
+		Delivery: h.info.Opening.Delivery, ResumedFrom: h.info.Opening.From, Kind: h.info.Opening.Kind, Focus: h.info.Opening.Focus,
 	}
 }
 

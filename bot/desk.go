@@ -67,6 +67,7 @@ type Options struct {
 	// cannot do keeps no case from its start.
 	Recall  func(ctx context.Context, c CaseInfo) ([]agent.Recalled, error)
 	Session func(agent.Case) ([]byte, error) // the session file
+	Triage  bool                             // Build knows cases of kind [agent.KindTriage]
 	Sweeps  bool                             // Build knows cases of kind [agent.KindSweep]
 	Log     *slog.Logger
 	Now     func() time.Time // nil: time.Now; names cases
@@ -112,8 +113,9 @@ type Opening struct {
 	Symptom   string
 	Requester string
 	Place     Place
-	From      string `json:",omitempty"` // the case that this one takes the place of
-	Kind      string `json:",omitempty"` // [agent.KindSweep], or "": an investigation
+	From      string       `json:",omitempty"` // the case that this one takes the place of
+	Kind      string       `json:",omitempty"` // [agent.KindSweep], [agent.KindTriage], or "": an investigation
+	Focus     *agent.Focus `json:",omitempty"` // of a triage
 }
 
 // CaseInfo is the deployment's value about one case, at case/{sid}.

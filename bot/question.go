@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"ghostbot/agent"
@@ -13,7 +14,7 @@ import (
 )
 
 // Answer stores a person's answer to a question; the first one wins.
-func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string) (Reply, error) {
+func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string, picked ...string) (Reply, error) {
 	for {
 		q, err := inbox.Load(ctx, d.o.DB, sid, id)
 		if errors.Is(err, store.ErrNotFound) {
@@ -42,7 +43,13 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string) (Reply
 		if !ok {
 			return refuse("That is not one of the answers."), nil
 		}
-		err = inbox.Answer(ctx, d.o.DB, sid, q, agent.Answer{Key: key, By: by, Text: label, At: time.Now().UTC()})
+		if len(q.Question.Picks) > 0 && !known(q.Question, picked) {
+			return refuse("That is not one of the things to pick."), nil
+		}
+		if key == agent.KeyApply && len(q.Question.Picks) > 0 && len(picked) == 0 {
+			return refuse("Nothing is selected. Tick what is meant first."), nil
+		}
+		err = inbox.Answer(ctx, d.o.DB, sid, q, agent.Answer{Key: key, By: by, Text: label, At: time.Now().UTC(), Picked: picked})
 		if err == nil && q.Question.Kind == AskTampered {
 			d.nudge(sid)
 		}
@@ -103,6 +110,16 @@ func (d *Desk) mayAnswer(ctx context.Context, q agent.Question, by, team string)
 		return "You may not answer here: " + p.Explain + "."
 	}
 	return ""
+}
+
+// known reports whether a question has all of what was picked.
+func known(q agent.Question, picked []string) bool {
+	for _, key := range picked {
+		if !slices.ContainsFunc(q.Picks, func(p agent.Pick) bool { return p.Key == key }) {
+			return false
+		}
+	}
+	return true
 }
 
 func optionLabel(q agent.Question, key string) (string, bool) {

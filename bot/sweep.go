@@ -62,5 +62,24 @@ func (d *Desk) Sweep(ctx context.Context, o Opening) (sid string, err error) {
 	}
 }
 
+// triageSymptom is what a triage is about, in the words of its thread.
+const triageSymptom = "Processes of this machine"
+
+// Triages reports whether cases about processes can be opened.
+func (d *Desk) Triages() bool { return d.o.Triage }
+
+// Triage opens a case about processes of this machine, with what it looks at first
+// and in words, and the open case that it belongs to.
+func (d *Desk) Triage(ctx context.Context, o Opening, f agent.Focus, words string) (sid string, err error) {
+	o.Kind, o.Symptom, o.Focus = agent.KindTriage, triageSymptom, &f
+	if words != "" {
+		o.Symptom += ": " + words
+	}
+	if f.Case != "" {
+		o.Symptom += " (for case " + f.Case + ")"
+	}
+	return d.Open(ctx, o)
+}
+
 // errMoved means that the sweep that was looked at is not the last one any more.
 var errMoved = errors.New("another sweep was opened")

@@ -62,7 +62,7 @@ func (d *data) judgeCauses(j *judgement) {
 		kept, invented := d.evidence(c.Evidence)
 		switch {
 		case plain(c.Statement) == "":
-		case len(kept) == 0 || len(d.strangers(c.Statement)) > 0 || len(faults) == 0:
+		case len(kept) == 0 || len(d.strangers(c.Statement)) > 0 || len(faults) == 0 || d.lonely(kept):
 			j.unsupported = append(j.unsupported, c.Statement)
 		default:
 			j.causes = append(j.causes, agent.Cause{Statement: plain(c.Statement), Evidence: kept})

@@ -61,7 +61,7 @@ type Input struct {
 type Report struct {
 	Markdown    string
 	Title       string
-	Verdict     string // RootCause, NoFault, Unverified, Swept
+	Verdict     string // RootCause, NoFault, Unverified, Swept, Triaged
 	Confidence  string // high, medium, low
 	Summary     string
 	Causes      []agent.Cause // only those that evidence supports
@@ -84,6 +84,9 @@ func (d *data) build() Report {
 	if d.swept() {
 		return d.buildSweep()
 	}
+	if d.triaged() {
+		return d.buildTriage()
+	}
 	j := d.judge()
 	gaps := d.gaps(j)
 	var b strings.Builder
@@ -93,6 +96,7 @@ func (d *data) build() Report {
 	d.hypotheses(&b)
 	d.commands(&b)
 	d.captures(&b)
+	d.processes(&b)
 	d.people(&b)
 	d.listGaps(&b, gaps)
 	d.unsupported(&b, j)

@@ -66,7 +66,7 @@ func (d *data) endedBy() string {
 	switch d.end.EndedBy {
 	case "brain":
 		return "concluded by " + d.prose(cmpOr(d.k.Model, "the brain")) + by
-	case agent.KindSweep:
+	case agent.KindSweep, agent.KindTriage:
 		return "what people decided was done" + by
 	case "stopped":
 		return "stopped by a person" + by

@@ -62,11 +62,12 @@ type RootView struct {
 	Verdict   string   // of a finished case
 	Started   time.Time
 	Sweep     bool // the case removes what others left
+	Triage    bool // the case is about processes of this machine
 }
 
 // Title is the first line of the case.
 func (r RootView) Title() string {
-	if r.Sweep {
+	if r.Sweep || r.Triage {
 		return r.Symptom
 	}
 	return "Investigating: " + r.Symptom
@@ -80,12 +81,16 @@ type ProgressView struct {
 	Turn       int
 	Done       bool
 	Sweep      bool
+	Triage     bool
 }
 
 // First is what is done before there is a step.
 func (p ProgressView) First() string {
-	if p.Sweep {
+	switch {
+	case p.Sweep:
 		return "Looking for what is left"
+	case p.Triage:
+		return "Looking at the processes of this machine"
 	}
 	return "Reading the symptom"
 }

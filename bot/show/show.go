@@ -284,8 +284,8 @@ func (s *Fold) open(e agent.Entry) {
 	}
 	o := s.opened
 	s.lastHead = e.N
-	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: s.rules.Approvers, Started: e.Time, Sweep: o.Kind == agent.KindSweep}
-	s.progress.Sweep = s.root.Sweep
+	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: s.rules.Approvers, Started: e.Time, Sweep: o.Kind == agent.KindSweep, Triage: o.Kind == agent.KindTriage}
+	s.progress.Sweep, s.progress.Triage = s.root.Sweep, s.root.Triage
 	s.add(Message{Key: "root", Entry: e.N, Kind: KindRoot, Text: s.root.Title(), Root: &s.root})
 	s.add(Message{Key: "progress", Entry: e.N, Kind: KindProgress, Text: s.progressText(), Progress: &s.progress})
 }
@@ -352,6 +352,8 @@ func (s *Fold) report(e agent.Entry) {
 	what := "ended"
 	if s.root.Sweep {
 		what = "swept"
+	} else if s.root.Triage {
+		what = "triaged"
 	}
 	s.log(e, LogView{What: what})
 }

@@ -21,6 +21,7 @@ const usage = "*ghostbot*\n" +
 	"`/ghost investigate <symptom>` opens a case: say what fails, where, since when. Example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`\n" +
 	"`/ghost status` lists the cases of this channel\n" +
 	"`/ghost stop [case]` ends a case and reports what was found\n" +
+	"`/ghost triage [--port N] [--pid N] [--since 2h]` looks at the processes of the bot's machine, and ends those that an approver lets go\n" +
 	"`/ghost cleanup` looks for packet captures that other cases left in the cloud, and removes those that an approver lets go\n" +
 	"`/ghost help` shows this\n" +
 	"Reply in a case's thread to add facts or correct the bot; write `stop` there to end it."
@@ -41,10 +42,12 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 		text = f.stop(sctx, c, strings.TrimSpace(rest))
 	case "cleanup":
 		text = f.cleanup(sctx, c)
+	case "triage":
+		text = f.triage(sctx, c, rest)
 	case "help", "":
 		text = usage
 	default:
-		text = "`" + escape(cut(oneLine(verb), 40)) + "` is not a ghostbot command. Accepted: investigate, status, stop, cleanup, help.\n" + usage
+		text = "`" + escape(cut(oneLine(verb), 40)) + "` is not a ghostbot command. Accepted: investigate, status, stop, cleanup, triage, help.\n" + usage
 	}
 	if text == "" {
 		f.ack(ctx, j, nil)
@@ -370,7 +373,7 @@ func (f *Front) answer(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	}
 	actx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
-	r, err := f.desk.Answer(actx, v[0], v[1], v[2], cb.User.ID, team(cb))
+	r, err := f.desk.Answer(actx, v[0], v[1], v[2], cb.User.ID, team(cb), picked(cb)...)
 	if err != nil {
 		f.log.Error("answer is not stored", "session_id", v[0], "err", err)
 		f.whisper(cb, "Your answer could not be stored. Press again in a moment.")

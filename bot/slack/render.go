@@ -127,7 +127,7 @@ func renderRoot(m show.Message) (string, []slackgo.Block) {
 	}
 	symptom := cut(oneLine(r.Symptom), 1500)
 	facts := fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s", tame(state), escape(m.SessionID), askedBy(r.Requester))
-	if !r.Sweep {
+	if !r.Sweep && !r.Triage {
 		facts += "  ·  brain " + tame(cut(r.Brain, 60))
 	}
 	title, whole := headline(symptom, headlineMax)
@@ -142,7 +142,7 @@ func renderRoot(m show.Message) (string, []slackgo.Block) {
 // doing says what is done about the symptom that follows.
 func doing(r *show.RootView) string {
 	switch {
-	case r.Sweep:
+	case r.Sweep || r.Triage:
 		return ""
 	case r.State == "finished" || r.State == "stopped":
 		return "Investigated: "
@@ -157,6 +157,8 @@ func rootHint(r *show.RootView) string {
 		return "This case has ended, and replies are not read any more. `/ghost investigate` opens another one."
 	case len(r.Approvers) == 0:
 		return "*Nobody may approve commands here*: no approvers are configured. Only read-only probes will run."
+	case r.Triage:
+		return "Nothing is done to a process unless an approver says so, one by one. Write `stop` to end."
 	case r.Sweep:
 		return "Nothing is removed unless an approver says so. Write `stop` to end."
 	}
@@ -185,6 +187,8 @@ func verdictText(v string) string {
 		return "could not be verified"
 	case "sweep":
 		return "clean-up done"
+	case "triage":
+		return "triage done"
 	}
 	return oneLine(v)
 }
@@ -406,6 +410,7 @@ func renderQuestion(m show.Message) (string, []slackgo.Block) {
 	for i, part := range batches(m.Question.Commands, commandMax) {
 		blocks = append(blocks, slackgo.NewRichTextBlock(fmt.Sprintf("commands%d", i), pre(part)))
 	}
+	blocks = append(blocks, picks(m)...)
 	if a != nil {
 		line := []slackgo.RichTextSectionElement{word("Answered: "), bold(orDash(cut(oneLine(a.Text), 300)))}
 		switch {
@@ -439,7 +444,7 @@ func renderQuestion(m show.Message) (string, []slackgo.Block) {
 var logWords = map[string]string{
 	"approved": "Approved", "denied": "Denied", "modified": "Edited", "expired": "Expired", "cancelled": "Cancelled",
 	"superseded": "Superseded", "ran": "Ran", "refused": "Refused", "takeover": "Take-over", "repaired": "Journal repaired",
-	"heard": "Heard", "head": "Journal head", "ended": "Investigation ended", "swept": "Clean-up ended", "stopped": "Stopped", "reason": "Reason", "notice": "Note", "rests": "Resting",
+	"heard": "Heard", "head": "Journal head", "ended": "Investigation ended", "swept": "Clean-up ended", "triaged": "Triage ended", "stopped": "Stopped", "reason": "Reason", "notice": "Note", "rests": "Resting",
 }
 
 func renderLog(m show.Message) (string, []slackgo.Block) {

@@ -137,7 +137,7 @@ func TestDoctorAsksTheModel(t *testing.T) {
 		vars []string
 		want string
 	}{
-		{[]string{"GEMINI_API_KEY=" + modelKey, "GHOST_MODEL=gemini-test"}, "ok  brain: gemini/gemini-test/p3-"},
+		{[]string{"GEMINI_API_KEY=" + modelKey, "GHOST_MODEL=gemini-test"}, "ok  brain: gemini/gemini-test/p4-"},
 		{[]string{"GEMINI_API_KEY=wrong-key", "GHOST_MODEL=gemini-test"}, "BAD brain: the model key is not accepted (HTTP 400)"},
 		{[]string{"GEMINI_API_KEY=" + modelKey}, "BAD brain: there is no model gemini-flash-latest"},
 		{[]string{"GEMINI_API_KEY=" + modelKey, "GHOST_BRAIN=playbook"}, "ok  brain: the playbook, which needs no key"},

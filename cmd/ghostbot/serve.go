@@ -16,6 +16,7 @@ import (
 	"ghostbot/agent/brains"
 	"ghostbot/agent/recall"
 	"ghostbot/agent/sweep"
+	"ghostbot/agent/triage"
 	"ghostbot/audit"
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
@@ -181,8 +182,8 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		Alike:    recall.Same,
 		Recall:   p.recall,
 		Session:  agent.SessionFile,
-		Sweeps:   p.cfg.cloud().Set(),
-		Log:      p.log,
+		Sweeps:   p.cfg.cloud().Set(), Triage: true,
+		Log: p.log,
 	}
 }
 
@@ -255,6 +256,10 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 	if parts.Opened.Kind == agent.KindSweep {
 		return sweep.New(sweep.Options{SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 			People: parts.People, Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL})
+	}
+	if parts.Opened.Kind == agent.KindTriage {
+		return triage.New(triage.Options{SessionID: parts.SessionID, Self: p.self, Journal: parts.Log.Journal(audit.Case), Gate: shell, People: parts.People,
+			Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL})
 	}
 	return agent.New(agent.Options{
 		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,

@@ -113,7 +113,7 @@ call complete_investigation {"confidence":"high","root_cause_summary":"Nothing l
 		t.Errorf("status: %s", o.private())
 	}
 	var opened struct{ Brain string }
-	if json.Unmarshal(entries[0].Body, &opened) != nil || !strings.HasPrefix(opened.Brain, "gemini/gemini-3-flash/p3-") {
+	if json.Unmarshal(entries[0].Body, &opened) != nil || !strings.HasPrefix(opened.Brain, "gemini/gemini-3-flash/p4-") {
 		t.Errorf("opened by %q", opened.Brain)
 	}
 	out, _ := l.ghostbot("audit", "show", "--json", sid)

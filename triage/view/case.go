@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"time"
 	"unicode"
 
 	"ghostbot/triage/model"
@@ -73,8 +74,9 @@ type CaseRow struct {
 	Parent     string  `json:"parent,omitempty"`    // of a zombie
 }
 
-// NewCase makes the document; limit bounds the rows, 0 is five.
-func NewCase(p *plan.Plan, snap *scan.Snapshot, limit int) *Case {
+// NewCase makes the document; limit bounds the rows, 0 is five. What is older than
+// youngest and not in focus is left out; 0 leaves nothing out.
+func NewCase(p *plan.Plan, snap *scan.Snapshot, limit int, youngest time.Duration) *Case {
 	if limit <= 0 {
 		limit = 5
 	}
@@ -104,7 +106,7 @@ func NewCase(p *plan.Plan, snap *scan.Snapshot, limit int) *Case {
 		if row := caseRow(e, r); p.Focus.Covers(r) {
 			row.Focused = true
 			focused = append(focused, row)
-		} else if e.Action != model.Spare {
+		} else if e.Action != model.Spare && (youngest == 0 || r.AgeS <= youngest.Seconds()) {
 			rest = append(rest, row)
 		}
 	}

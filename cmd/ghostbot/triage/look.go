@@ -217,7 +217,7 @@ func planVerb(ctx context.Context, c *call) (int, error) {
 		}
 	}
 	if c.format == formatCase {
-		return exit, c.print(caseDoc(p, snap, c.limit, doc), nil)
+		return exit, c.print(c.caseDoc(p, snap, doc), nil)
 	}
 	return exit, c.print(doc, func() string { return c.text(p, shown) })
 }
@@ -240,6 +240,9 @@ func (c *call) text(p *plan.Plan, shown []*plan.Evaluated) string {
 func (c *call) before() (*plan.Plan, error) {
 	if c.since == "" {
 		return nil, nil
+	}
+	if c.here && (duration{&c.youngest}).Set(c.since) == nil {
+		return nil, nil // a case has no earlier session: how young a process is
 	}
 	id := c.since
 	if session.CheckID(id) != nil {
