@@ -185,7 +185,7 @@ func (h *holder) opened() agent.Opened {
 	return agent.Opened{
 		Symptom: h.info.Opening.Symptom, Requester: h.info.Opening.Requester, Transport: pl.Transport,
 		Place: map[string]string{"channel": pl.Channel, "team": pl.Team},
-		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, MaxTokens: o.MaxTokens, MaxCost: o.MaxCost, Approvers: o.Access.Approvers,
+		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, MaxTokens: o.MaxTokens, MaxCost: o.MaxCost, Approvers: o.Access.In(pl.Channel),
 		Delivery: h.info.Opening.Delivery, ResumedFrom: h.info.Opening.From, Kind: h.info.Opening.Kind, Focus: h.info.Opening.Focus,
 	}
 }
@@ -204,7 +204,7 @@ func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
 	}
 	t := thread.Options{
 		DB: o.DB, Board: o.Front, Feed: h.log, Log: o.Log, SessionID: h.sid, Fence: h.fence, Place: h.info.Opening.Place, Body: o.Body,
-		Rules: show.Rules{Needed: o.Access.Needed, Self: o.Access.Self, Approvers: o.Access.Approvers},
+		Rules: h.d.rules(h.info.Opening.Place.Channel),
 	}
 	if resume {
 		t.Again = time.Now().Add(o.Lease) // an edit of the old process may have landed last
@@ -261,7 +261,7 @@ func (h *holder) reported() (bool, error) {
 
 func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 	o := h.d.o
-	asking := &proposal.Approvals{DB: o.DB, SessionID: h.sid, Fence: h.fence, Shell: h.log.Journal("shell"), Access: o.Access, People: o.Front}
+	asking := &proposal.Approvals{DB: o.DB, SessionID: h.sid, Fence: h.fence, Shell: h.log.Journal("shell"), Access: o.Access, People: o.Front, Channel: h.info.Opening.Place.Channel}
 	inv, err := o.Build(Parts{
 		SessionID: h.sid, Opened: h.opened(), Log: h.log, Resume: resume,
 		Approver: asking, Shell: asking, People: h.people(),

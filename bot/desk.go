@@ -44,6 +44,7 @@ type Options struct {
 	Front     Front
 	Transport string // Run takes the cases of this transport only; "": all
 	Access    Access
+	Codes     Codes         // nil: none can be given, and what needs one is not approved
 	Owner     string        // names this process in leases
 	Lease     time.Duration // 12 s by default
 	Brain     string        // name of the brain, for the opened entry

@@ -35,7 +35,13 @@ func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, 
 		if r, ok := d.current(ctx, c, &p, now); !ok {
 			return "", r, nil
 		}
-		if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, ""); !ok {
+		info, err := d.Case(ctx, c.SessionID)
+		if err != nil {
+			return "", Reply{}, err
+		}
+		about := proposal.About(info.Opening.Place.Channel, p.Proposal)
+		about.Requester = ""
+		if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, about); !ok {
 			d.noteRefusal(ctx, c, p, why)
 			return "", refuse("%s", why), nil
 		}

@@ -236,7 +236,7 @@ func TestDecidedText(t *testing.T) {
 		StateUnknown:  "Already decided: APPROVED by \x02U1\x03 at 10:00:05 UTC; what came of it is not known.",
 		StateDenied:   "Already decided: DENIED by \x02U1\x03 at 10:00:05 UTC.",
 	} {
-		if got := decidedText(&proposal.Stored{State: state, By: "U1", At: at}); got != want {
+		if got := (proposal.Stored{State: state, By: "U1", At: at}).Told(); got != want {
 			t.Errorf("%s: %q, want %q", state, got, want)
 		}
 	}

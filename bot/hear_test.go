@@ -95,7 +95,7 @@ func TestClosedCaseTakesNoAnswer(t *testing.T) {
 	if r, err := of.desk.Answer(ctx, sid, "q1", "report", "U9", ""); err != nil || r.OK || !strings.Contains(r.Text, "closed") {
 		t.Errorf("an answer to a closed case: %+v, %v", r, err)
 	}
-	if why, err := of.desk.over(ctx, "ghost_20000101_000000"); err != nil || why == "" {
+	if _, why, err := of.desk.over(ctx, "ghost_20000101_000000"); err != nil || why == "" {
 		t.Errorf("an unknown case goes on: %q, %v", why, err)
 	}
 }

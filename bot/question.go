@@ -10,6 +10,7 @@ import (
 	"ghostbot/bot/access"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
+	"ghostbot/safeexec"
 	"ghostbot/store"
 )
 
@@ -26,10 +27,12 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string, picked
 		if q.Answer != nil {
 			return refuse("Already answered by %s.", access.Mention(q.Answer.By)), nil
 		}
-		if why, err := d.over(ctx, sid); err != nil || why != "" {
+		info, why, err := d.over(ctx, sid)
+		if err != nil || why != "" {
 			return refuse("%s", why), err
 		}
-		if why := d.mayAnswer(ctx, q.Question, by, team); why != "" {
+		if why := d.mayAnswer(ctx, q.Question, by, team, info.Opening.Place.Channel); why != "" {
+			d.noteAnswer(ctx, sid, q.Question, by, access.Plain(why))
 			return refuse("%s", why), nil
 		}
 		now, err := d.o.DB.Now(ctx)
@@ -72,31 +75,31 @@ func (d *Desk) nudge(sid string) {
 
 // over says that a case is closed or ends just now, so that nothing about it can be
 // answered; "" when it goes on.
-func (d *Desk) over(ctx context.Context, sid string) (string, error) {
-	c, err := d.Case(ctx, sid)
+func (d *Desk) over(ctx context.Context, sid string) (c CaseInfo, why string, err error) {
+	c, err = d.Case(ctx, sid)
 	switch {
 	case errors.Is(err, ErrNoCase):
-		return "This belongs to no case that is known here.", nil
+		return c, "This belongs to no case that is known here.", nil
 	case err != nil:
-		return "", err
+		return c, "", err
 	case c.Closed:
-		return "This case is closed; nothing about it can be answered any more.", nil
+		return c, "This case is closed; nothing about it can be answered any more.", nil
 	}
 	_, err = d.o.DB.Get(ctx, proposal.StopKey(sid))
 	switch {
 	case err == nil:
-		return "This case is being stopped; nothing more runs in it.", nil
+		return c, "This case is being stopped; nothing more runs in it.", nil
 	case !errors.Is(err, store.ErrNotFound):
-		return "", err
+		return c, "", err
 	}
-	return "", nil
+	return c, "", nil
 }
 
 // mayAnswer says why a person may not answer; "" lets them. "anyone" means every
 // full member of the workspace.
-func (d *Desk) mayAnswer(ctx context.Context, q agent.Question, by, team string) string {
+func (d *Desk) mayAnswer(ctx context.Context, q agent.Question, by, team, channel string) string {
 	if q.Who != "anyone" {
-		why, ok := d.o.Access.May(ctx, d.o.Front, by, team, "")
+		why, ok := d.o.Access.May(ctx, d.o.Front, by, team, access.About{Channel: channel, Class: safeexec.Risky.String()})
 		if ok {
 			return ""
 		}

@@ -28,6 +28,8 @@ type Click struct {
 	Action     safeexec.Action
 	Text       string // Modify: the edited command; Deny: the reason, if it is known already
 	Reason     bool   // Deny: words will follow (see [Desk.Reason])
+	Code       string // Approve: what was typed as a second factor; never kept
+	proved     bool   // the code was right
 }
 
 // Reply tells the person who pressed what came of it. Text is private and plain;
@@ -38,6 +40,10 @@ type Reply struct {
 	State string // state of the proposal after the click
 	Live  string // address of the card that counts, when another message was pressed
 	Same  bool   // the edit changes nothing; that is no refusal
+	// Code says that approving needs a code: ask for it, showing Command, and resolve
+	// again. That is no refusal.
+	Code    bool
+	Command string
 }
 
 func refuse(format string, args ...any) Reply { return Reply{Text: fmt.Sprintf(format, args...)} }
@@ -55,9 +61,9 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 		if err != nil {
 			return Reply{}, err
 		}
-		r, err := d.resolve(ctx, c, &p)
+		r, err := d.resolve(ctx, &c, &p)
 		if err == nil || !conflict(err) {
-			if err == nil && !r.OK && !r.Same {
+			if err == nil && !r.OK && !r.Same && !r.Code {
 				d.noteRefusal(ctx, c, p, r.Text)
 			}
 			return r, err
@@ -69,30 +75,38 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 	}
 }
 
-func (d *Desk) resolve(ctx context.Context, c Click, p *proposal.Stored) (Reply, error) {
+func (d *Desk) resolve(ctx context.Context, c *Click, p *proposal.Stored) (Reply, error) {
 	now, err := d.o.DB.Now(ctx)
 	if err != nil {
 		return Reply{}, err
 	}
-	if r, ok := d.current(ctx, c, p, now); !ok {
+	if r, ok := d.current(ctx, *c, p, now); !ok {
 		return r, nil
 	}
-	if why, err := d.over(ctx, c.SessionID); err != nil || why != "" {
+	info, why, err := d.over(ctx, c.SessionID)
+	if err != nil || why != "" {
 		return refuse("%s", why), err
 	}
-	if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, p.Proposal.Requester); !ok && !(c.Action != safeexec.Approve && d.mayOnlyStop(ctx, c, p)) {
+	about := proposal.About(info.Opening.Place.Channel, p.Proposal)
+	if c.Action != safeexec.Approve {
+		about.Requester = "" // whoever asked for it may still deny and edit it
+	}
+	if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, about); !ok {
 		return refuse("%s", why), nil
 	}
-	if r, ok := d.same(c, p); ok {
+	if r, ok := d.same(*c, p); ok {
 		return r, nil
 	}
-	if r, ok := d.apply(c, p, now); !ok {
+	if r, ok, err := d.prove(ctx, c, p); !ok {
+		return r, err
+	}
+	if r, ok := d.apply(*c, p, now); !ok {
 		return r, nil
 	}
 	seenKey := store.Key{Scope: c.SessionID, Name: "seen/" + store.KeyPart(c.Delivery)}
 	err = p.Put(ctx, d.o.DB, c.SessionID,
 		[]store.Guard{{Key: seenKey, Version: store.Absent}, {Before: p.Proposal.Expires}},
-		[]store.Write{{Key: seenKey, Data: []byte(`{"proposal":"` + p.Proposal.ID + `"}`)}})
+		append(d.voted(*c, p, now), store.Write{Key: seenKey, Data: []byte(`{"proposal":"` + p.Proposal.ID + `"}`)}))
 	if err != nil {
 		return Reply{}, err
 	}
@@ -101,15 +115,6 @@ func (d *Desk) resolve(ctx context.Context, c Click, p *proposal.Stored) (Reply,
 		r.Text = fmt.Sprintf("Your approval counts: %d of %d. Somebody else has to approve as well.", len(p.Votes), p.Needed)
 	}
 	return r, nil
-}
-
-// mayOnlyStop reports whether the person may deny or edit although approving is
-// refused only because they asked for the command themselves.
-func (d *Desk) mayOnlyStop(ctx context.Context, c Click, p *proposal.Stored) bool {
-	a := d.o.Access
-	a.Self = true
-	_, ok := a.May(ctx, d.o.Front, c.By, c.Team, p.Proposal.Requester)
-	return ok
 }
 
 // current checks that the click is about this proposal as it stands now.
@@ -121,31 +126,11 @@ func (d *Desk) current(ctx context.Context, c Click, p *proposal.Stored, now tim
 	case other:
 		return Reply{Text: "This is not the card of that command any more. Use the newest card in the thread.", Live: live}, false
 	case p.State != StatePending:
-		return Reply{Text: decidedText(p), State: p.State}, false
+		return Reply{Text: p.Told(), State: p.State}, false
 	case !now.Before(p.Proposal.Expires):
 		return refuse("This proposal expired at %s. Nothing ran.", p.Proposal.Expires.UTC().Format("15:04 UTC")), false
 	}
 	return Reply{}, true
-}
-
-func decidedText(p *proposal.Stored) string {
-	state, since := p.State, ""
-	switch p.State {
-	case StateStarted:
-		state, since = StateApproved, "; it was started"
-	case StateDone:
-		state, since = StateApproved, "; it has run"
-	case StateUnknown:
-		state, since = StateApproved, "; what came of it is not known"
-	}
-	t := "Already decided: " + state
-	if p.By != "" {
-		t += " by " + access.Mention(p.By)
-	}
-	if !p.At.IsZero() {
-		t += " at " + p.At.UTC().Format("15:04:05 UTC")
-	}
-	return t + since + "."
 }
 
 // copied reports whether another message was pressed than the card of p, and where
@@ -168,16 +153,10 @@ func (d *Desk) copied(ctx context.Context, c Click, p *proposal.Stored) (live st
 func (d *Desk) apply(c Click, p *proposal.Stored, now time.Time) (Reply, bool) {
 	switch c.Action {
 	case safeexec.Approve:
-		for _, v := range p.Votes {
-			if v.By == c.By {
-				return Reply{Text: fmt.Sprintf("You already approved; %d of %d so far. Somebody else has to approve as well.", len(p.Votes), p.Needed), State: p.State}, false
-			}
+		if p.Voted(c.By) {
+			return Reply{Text: fmt.Sprintf("You already approved; %d of %d so far. Somebody else has to approve as well.", len(p.Votes), p.Needed), State: p.State}, false
 		}
-		p.Votes = append(p.Votes, proposal.Vote{By: c.By, At: now})
-		p.Needed = max(p.Needed, d.o.Access.Needed(p.Proposal.Class.String(), p.Proposal.Rule))
-		if len(p.Votes) >= p.Needed {
-			p.State, p.By, p.At, p.UseBy = StateApproved, c.By, now, now.Add(proposal.UseBy)
-		}
+		p.Approve(proposal.Vote{By: c.By, Team: c.Team, At: now, Code: c.proved}, d.o.Access.Needed(p.Proposal.Class.String(), p.Proposal.Rule))
 	case safeexec.Modify:
 		text := strings.TrimSpace(c.Text)
 		if why := d.CheckEdit(text); why != "" {
@@ -212,7 +191,7 @@ func (d *Desk) Reason(ctx context.Context, c Click) (Reply, error) {
 			return Reply{}, err
 		}
 		if p.State != StateDenied || p.By != c.By {
-			return refuse("%s", decidedText(&p)), nil
+			return refuse("%s", p.Told()), nil
 		}
 		now, err := d.o.DB.Now(ctx)
 		if err != nil {
@@ -241,14 +220,23 @@ func (d *Desk) lateReason(ctx context.Context, c Click, p proposal.Stored) (Repl
 // noteRefusal puts a refusal into the inbox so that the holder journals it. A
 // refusal that cannot be stored is still a refusal.
 func (d *Desk) noteRefusal(ctx context.Context, c Click, p proposal.Stored, why string) {
-	body, err := json.Marshal(inbox.Item{Kind: show.KindOfRefusal, At: time.Now().UTC(),
-		Refusal: &show.Refusal{By: c.By, What: actionName(c.Action), Text: d.o.Redact(c.Text), Why: access.Plain(why), AuditID: p.Proposal.AuditID}})
+	why = access.Plain(why)
+	key := []string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), why, c.Text}
+	if c.Code != "" {
+		key = append(key, c.Delivery) // each wrong code is an entry; there are few
+	}
+	d.note(ctx, c.SessionID, key, show.Refusal{By: c.By, What: actionName(c.Action), Text: d.o.Redact(c.Text), Why: why, AuditID: p.Proposal.AuditID})
+}
+
+// note puts r into the inbox. The same refusal again, as key says, is the same entry:
+// pressing fast fills no journal.
+func (d *Desk) note(ctx context.Context, sid string, key []string, r show.Refusal) {
+	body, err := json.Marshal(inbox.Item{Kind: show.KindOfRefusal, At: time.Now().UTC(), Refusal: &r})
 	if err == nil {
-		// The same refusal again is the same entry: pressing fast fills no journal.
-		err = inbox.Deliver(ctx, d.o.DB, c.SessionID, strings.Join([]string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), access.Plain(why), c.Text}, " "), body)
+		err = inbox.Deliver(ctx, d.o.DB, sid, strings.Join(key, " "), body)
 	}
 	if err != nil {
-		d.o.Log.Warn("refusal is not journaled", "session_id", c.SessionID, "by", c.By, "err", err)
+		d.o.Log.Warn("refusal is not journaled", "session_id", sid, "by", r.By, "err", err)
 	}
 }
 

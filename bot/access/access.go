@@ -1,5 +1,11 @@
 // Package access says who may decide about commands. Every look-up that fails
 // refuses, and the zero value of every type lets nobody.
+//
+// # Who
+//
+// [Rules.Approvers] decide, unless a [Line] fits what is decided about: lines narrow
+// by channel and by class or rule, and the first that fits is the only one that
+// counts. [Read] reads them from a file.
 package access
 
 import (
@@ -27,12 +33,23 @@ type Directory interface {
 	Members(ctx context.Context, group string) ([]string, error)
 }
 
+// About is what somebody decides about. Without a rule it is what no single command
+// is, such as a question.
+type About struct {
+	Channel   string // where the case lives
+	Class     string
+	Rule      string
+	Requester string // who asked for it; "" when nobody is kept from approving their own
+}
+
 // Rules say who may decide. The zero value lets nobody.
 type Rules struct {
 	Approvers []string // user ids, and group ids that begin with S
+	Lines     []Line   // the first that fits replaces Approvers
 	Channels  []string // where cases may be opened; empty: everywhere the bot is
 	Self      bool     // the requester of a command may approve it
 	TwoPerson []string // classes or rules that need two different people
+	Factor    []string // classes or rules whose approval needs a code besides
 	Refuse    string   // not empty: nobody is asked, every RISKY command is denied with this reason
 }
 
@@ -40,47 +57,119 @@ type Rules struct {
 // policy calls it: what is shown of them on a card is not all that they can break.
 const alwaysTwo = "agent-apply-high"
 
+// Fits reports whether what, as people configure it, names a command: its class, its
+// rule, or the beginning of its rule followed by *.
+func Fits(what, class, rule string) bool {
+	if head, ok := strings.CutSuffix(what, "*"); ok {
+		return head == "" || strings.HasPrefix(rule, head)
+	}
+	return what != "" && (what == class || what == rule)
+}
+
+func anyFits(list []string, class, rule string) bool {
+	return slices.ContainsFunc(list, func(what string) bool { return Fits(what, class, rule) })
+}
+
 // Needed returns how many different people have to approve a command of class
 // and rule: 1 or 2.
 func (a Rules) Needed(class, rule string) int {
-	if slices.Contains(a.TwoPerson, class) || slices.Contains(a.TwoPerson, rule) || rule == alwaysTwo {
+	if anyFits(a.TwoPerson, class, rule) || rule == alwaysTwo {
 		return 2
 	}
 	return 1
 }
 
-// May reports whether user may decide about a command that requester asked for.
-// why is a sentence for the person who was refused. Every look-up that fails
-// refuses.
-func (a Rules) May(ctx context.Context, f Directory, user, team, requester string) (why string, ok bool) {
-	if len(a.Approvers) == 0 {
-		return "Nobody may approve here: no approvers are configured (GHOST_APPROVERS).", false
+// NeedsCode reports whether whoever approves such a command has to prove that it is
+// really them.
+func (a Rules) NeedsCode(class, rule string) bool { return anyFits(a.Factor, class, rule) }
+
+// Who returns the users and groups who may decide. narrowed reports that a line of
+// the configuration said so and not the default.
+func (a Rules) Who(about About) (who []string, narrowed bool) {
+	for _, l := range a.Lines {
+		if l.fits(about) {
+			return l.Who, true
+		}
+	}
+	return a.Approvers, false
+}
+
+// In returns everybody who may decide about anything in a channel; empty: nobody.
+func (a Rules) In(channel string) []string {
+	var out []string
+	add := func(ids []string) {
+		for _, id := range ids {
+			if !slices.Contains(out, id) {
+				out = append(out, id)
+			}
+		}
+	}
+	for _, l := range a.Lines {
+		if l.Channel != Every && l.Channel != channel {
+			continue
+		}
+		add(l.Who)
+		if l.What == Every || l.What == classRisky {
+			return out
+		}
+	}
+	add(a.Approvers)
+	return out
+}
+
+// May reports whether user may decide about something. why is a sentence for the
+// person who was refused. Every look-up that fails refuses.
+func (a Rules) May(ctx context.Context, f Directory, user, team string, about About) (why string, ok bool) {
+	who, narrowed := a.Who(about)
+	if len(who) == 0 {
+		return nobody(about, narrowed), false
 	}
 	p, err := f.Person(ctx, user, team)
 	if err != nil {
-		return "Who you are could not be checked (" + err.Error() + "), so nothing was decided. Try again.", false
+		return "Who you are could not be checked (" + err.Error() + "), so nothing was decided. " + again, false
 	}
 	if !p.Active || !p.Human || !p.Member {
-		return "You may not decide here: " + p.Explain + ". " + a.help(), false
+		return "You may not decide here: " + p.Explain + ". " + help(who), false
 	}
-	listed, err := a.listed(ctx, f, user)
+	listed, err := listed(ctx, f, user, who)
 	if err != nil {
-		return "The approver group could not be read (" + err.Error() + "), so nothing was decided. Try again.", false
+		return "The approver group could not be read (" + err.Error() + "), so nothing was decided. " + again, false
 	}
 	if !listed {
-		return "You may not decide here: you are not an approver. " + a.help(), false
+		return "You may not decide here: you are not an approver" + scope(about, narrowed) + ". " + help(who), false
 	}
-	if !a.Self && user == requester {
-		return "You asked for this command, so somebody else has to approve it. " + a.help(), false
+	if !a.Self && about.Requester != "" && user == about.Requester {
+		return "You asked for this command, so somebody else has to approve it. " + help(who), false
 	}
 	return "", true
 }
 
-func (a Rules) listed(ctx context.Context, f Directory, user string) (bool, error) {
-	if slices.Contains(a.Approvers, user) {
+// again tells who can help when a look-up failed.
+const again = "Try again in a moment; if it goes on, tell whoever runs this bot."
+
+func nobody(about About, narrowed bool) string {
+	if narrowed {
+		return "Nobody may approve this here: the approvers' file names nobody" + scope(about, true) + " (GHOST_APPROVERS_FILE). Whoever runs this bot can change that."
+	}
+	return "Nobody may approve here: no approvers are configured (GHOST_APPROVERS). Whoever runs this bot can change that."
+}
+
+// scope says what a narrower line is about.
+func scope(about About, narrowed bool) string {
+	switch {
+	case !narrowed:
+		return ""
+	case about.Rule == "":
+		return " in this channel"
+	}
+	return " for commands of the rule " + about.Rule + " in this channel"
+}
+
+func listed(ctx context.Context, f Directory, user string, who []string) (bool, error) {
+	if slices.Contains(who, user) {
 		return true, nil
 	}
-	for _, g := range a.Approvers {
+	for _, g := range who {
 		if !strings.HasPrefix(g, "S") {
 			continue
 		}
@@ -96,8 +185,8 @@ func (a Rules) listed(ctx context.Context, f Directory, user string) (bool, erro
 }
 
 // help names who can; fronts render ids as names.
-func (a Rules) help() string {
-	return "Approvers: " + strings.Join(Mentions(a.Approvers), ", ") + "."
+func help(who []string) string {
+	return "Approvers: " + strings.Join(Mentions(who), ", ") + "."
 }
 
 // Mentions marks ids of users and groups so that a front can show names. The

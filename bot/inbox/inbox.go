@@ -34,13 +34,14 @@ func conflict(err error) bool { return errors.Is(err, store.ErrConflict) }
 // Item is a value at inbox/{id}: something that people did and the holder
 // of the case has not journaled yet.
 type Item struct {
-	Kind        string             `json:"kind"` // instruction, refusal, notice, hold, person
+	Kind        string             `json:"kind"` // instruction, refusal, notice, hold, person, vote
 	At          time.Time          `json:"at"`
 	Instruction *agent.Instruction `json:"instruction,omitempty"`
 	Refusal     *show.Refusal      `json:"refusal,omitempty"`
 	Notice      *show.Notice       `json:"notice,omitempty"`
 	Hold        *show.Hold         `json:"hold,omitempty"`
 	Person      *agent.PersonEntry `json:"person,omitempty"`
+	Vote        *show.Vote         `json:"vote,omitempty"`
 }
 
 // Body is what stands in the journal of the item.
@@ -52,6 +53,8 @@ func (it Item) Body() any {
 		return it.Notice
 	case show.KindOfHold:
 		return it.Hold
+	case show.KindOfVote:
+		return it.Vote
 	case agent.KindPerson:
 		return it.Person
 	}

@@ -33,6 +33,7 @@ type Approvals struct {
 	Shell     Journal
 	Access    access.Rules
 	People    access.Directory // looks approvers up again before a start
+	Channel   string           // where the case lives; rules may differ by it
 }
 
 // new is the stored form of a proposal that nobody has answered.
@@ -314,9 +315,9 @@ func (a *Approvals) Valid(ctx context.Context, want safeexec.Proposal) (why stri
 // refuses.
 func (a *Approvals) invalid(ctx context.Context, p Stored) string {
 	need := max(1, p.Needed, a.Access.Needed(p.Proposal.Class.String(), p.Proposal.Rule))
-	good := 0
+	good, code := 0, a.Access.NeedsCode(p.Proposal.Class.String(), p.Proposal.Rule)
 	for _, v := range p.Votes {
-		if _, ok := a.Access.May(ctx, a.People, v.By, "", p.Proposal.Requester); ok {
+		if _, ok := a.Access.May(ctx, a.People, v.By, v.Team, About(a.Channel, p.Proposal)); ok && (v.Code || !code) {
 			good++
 		}
 	}

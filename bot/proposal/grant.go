@@ -87,8 +87,10 @@ func (a *Approvals) granted(ctx context.Context, want safeexec.Proposal, now tim
 		return agent.Answer{}, "the answer is too old", nil
 	case a.Access.Needed(want.Class.String(), want.Rule) > 1:
 		return agent.Answer{}, "two different people are needed", nil
+	case a.Access.NeedsCode(want.Class.String(), want.Rule):
+		return agent.Answer{}, "a code is needed", nil
 	}
-	if why, ok := a.Access.May(ctx, a.People, q.Answer.By, "", want.Requester); !ok {
+	if why, ok := a.Access.May(ctx, a.People, q.Answer.By, "", About(a.Channel, want)); !ok {
 		return agent.Answer{}, why, nil
 	}
 	return *q.Answer, "", nil

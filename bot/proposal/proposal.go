@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"ghostbot/bot/access"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
@@ -41,8 +43,15 @@ const EditHold = 5 * time.Minute
 
 // Vote is one person's approval.
 type Vote struct {
-	By string    `json:"by"`
-	At time.Time `json:"at"`
+	By   string    `json:"by"`
+	Team string    `json:"team,omitempty"` // as the delivery named it
+	At   time.Time `json:"at"`
+	Code bool      `json:"code,omitempty"` // a code proved that it was them
+}
+
+// About is what somebody who answers p decides about.
+func About(channel string, p safeexec.Proposal) access.About {
+	return access.About{Channel: channel, Class: p.Class.String(), Rule: p.Rule, Requester: p.Requester}
 }
 
 // Stored is the value at proposal/{id}. Fields may be added; a reader
@@ -117,6 +126,42 @@ func (p Stored) Decision() (d safeexec.Decision, ok bool) {
 		d.By, d.Reason = "", "superseded" // the gate makes a new proposal
 	}
 	return d, true
+}
+
+// Voted reports whether somebody approved already.
+func (p Stored) Voted(by string) bool {
+	return slices.ContainsFunc(p.Votes, func(v Vote) bool { return v.By == by })
+}
+
+// Approve adds a vote. With as many as are needed, now and when it was proposed, the
+// command is approved.
+func (p *Stored) Approve(v Vote, needed int) {
+	p.Votes = append(p.Votes, v)
+	p.Needed = max(p.Needed, needed)
+	if len(p.Votes) >= p.Needed {
+		p.State, p.By, p.At, p.UseBy = StateApproved, v.By, v.At, v.At.Add(UseBy)
+	}
+}
+
+// Told says what was decided, to somebody who comes later.
+func (p Stored) Told() string {
+	state, since := p.State, ""
+	switch p.State {
+	case StateStarted:
+		state, since = StateApproved, "; it was started"
+	case StateDone:
+		state, since = StateApproved, "; it has run"
+	case StateUnknown:
+		state, since = StateApproved, "; what came of it is not known"
+	}
+	t := "Already decided: " + state
+	if p.By != "" {
+		t += " by " + access.Mention(p.By)
+	}
+	if !p.At.IsZero() {
+		t += " at " + p.At.UTC().Format("15:04:05 UTC")
+	}
+	return t + since + "."
 }
 
 // Hold keeps an optional command for somebody who opened an edit window.

@@ -125,7 +125,8 @@ type CardView struct {
 	Editing    string    // who has it in an edit window
 	Approvers  []string
 	Needed     int
-	Votes      []string
+	Code       bool     // approving needs a code besides
+	Votes      []string // of a pending one: who approved so far
 	By         string
 	At         time.Time
 	Reason     string

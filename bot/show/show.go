@@ -10,6 +10,7 @@ package show
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -27,6 +28,7 @@ const (
 	kindOfAsked    = "asked" // a question did not let a command run, so that it has a card
 	KindOfNotice   = "notice"
 	KindOfHold     = "hold"
+	KindOfVote     = "vote"
 	// KindOfIntegrity: people chose what becomes of a case whose files were changed.
 	KindOfIntegrity = "integrity"
 )
@@ -60,6 +62,16 @@ type Hold struct {
 	AuditID string    `json:"audit_id"`
 	By      string    `json:"by,omitempty"` // who edits it; "": nobody any more
 	Until   time.Time `json:"until"`
+}
+
+// Vote is the body of a vote entry: one of the people that a command needs approved
+// it, and others are still needed.
+type Vote struct {
+	AuditID string    `json:"audit_id"`
+	By      string    `json:"by"`
+	At      time.Time `json:"at"`
+	Code    bool      `json:"code,omitempty"` // a code proved that it was them
+	Needed  int       `json:"needed"`
 }
 
 // Notice is the body of a notice entry: something that people should know.
@@ -132,6 +144,17 @@ type Rules struct {
 	Needed    func(class, rule string) int // how many different people a command wants
 	Self      bool                         // its requester may be one of them
 	Approvers []string                     // users and groups; empty: nobody
+	// Who returns those who may decide about a command; nil: Approvers.
+	Who func(class, rule string) []string
+	// Code reports whether approving a command needs a code; nil: never.
+	Code func(class, rule string) bool
+}
+
+func (r Rules) who(class, rule string) []string {
+	if r.Who == nil {
+		return r.Approvers
+	}
+	return r.Who(class, rule)
 }
 
 // New returns an empty projection.
@@ -187,6 +210,8 @@ func (s *Fold) applyCase(e agent.Entry) {
 		s.report(e)
 	case KindOfHold:
 		s.hold(e)
+	case KindOfVote:
+		s.vote(e)
 	default:
 		s.line(e)
 	}
@@ -201,6 +226,21 @@ func (s *Fold) hold(e agent.Entry) {
 	if c, ok := s.cards[h.AuditID]; ok && c.State == "PENDING" && !c.Withdraw.IsZero() {
 		c.Withdraw, c.Editing = h.Until, h.By
 	}
+}
+
+// vote tells on the card, and in the log, who approved before others did.
+func (s *Fold) vote(e agent.Entry) {
+	var v Vote
+	if json.Unmarshal(e.Body, &v) != nil {
+		return
+	}
+	c, ok := s.cards[v.AuditID]
+	if !ok || c.State != "PENDING" || slices.Contains(c.Votes, v.By) {
+		return
+	}
+	c.Votes, c.At, c.Needed = append(c.Votes, v.By), v.At, max(c.Needed, v.Needed)
+	c.Withdraw = time.Time{} // somebody reacted
+	s.log(e, LogView{What: "vote", By: v.By, Body: c.Command, Note: fmt.Sprintf("%d of %d; somebody else has to approve as well", len(c.Votes), c.Needed)})
 }
 
 // line shows the entries that are one line of the thread's log.
@@ -391,7 +431,8 @@ func (s *Fold) proposed(e agent.Entry) {
 		SessionID: s.sid, ProposalID: id, Digest: p.Digest, AuditID: e.ID, State: "PENDING",
 		Command: p.Display, Program: p.Program, Why: p.Reasoning, Hypothesis: p.Hypothesis,
 		Risk: p.Risk, Rule: p.Rule, Tier: p.Tier, Target: p.Target, Effect: p.Effect, Timeout: p.Bound(),
-		Expires: p.Expires, Approvers: s.rules.Approvers, Needed: s.rules.Needed(p.Class.String(), p.Rule),
+		Expires: p.Expires, Approvers: s.rules.who(p.Class.String(), p.Rule), Needed: s.rules.Needed(p.Class.String(), p.Rule),
+		Code: s.rules.Code != nil && s.rules.Code(p.Class.String(), p.Rule),
 		Head: e.Head, Requester: p.Requester, SelfOK: s.rules.Self,
 	}
 	if p.Patience > 0 {
@@ -424,6 +465,9 @@ func (s *Fold) asked(e agent.Entry) {
 }
 
 func cardText(c *CardView) string {
+	if c.State == "PENDING" && len(c.Votes) > 0 {
+		return fmt.Sprintf("Approved %d of %d: %s", len(c.Votes), c.Needed, c.Command)
+	}
 	if c.State == "PENDING" {
 		return "Approval needed: " + c.Command
 	}

@@ -333,10 +333,12 @@ func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	if r.OK {
 		f.introduce(c.SessionID, c.By)
 	}
-	if !r.OK || r.State == bot.StatePending { // why not, or how many more are needed
+	if !r.Code && (!r.OK || r.State == bot.StatePending) { // why not, or how many more are needed
 		f.whisper(cb, mrkdwn(r.Text))
 	}
 	switch {
+	case r.Code:
+		f.windows.leave(f.log, func(ctx context.Context) { f.openCode(ctx, cb, a.Value, r.Command) })
 	case !r.OK:
 		f.retire(cb, r.Live)
 	case c.Action == safeexec.Deny && r.State == bot.StateDenied:
@@ -543,6 +545,7 @@ var markupForms = regexp.MustCompile(`<((?:@[UW][A-Z0-9]|#[CG][A-Z0-9]|![a-z]|ht
 const (
 	viewReason = "ghost_reason"
 	viewEdit   = "ghost_edit"
+	viewCode   = "ghost_code"
 )
 
 // cannedReasons are offered beside free text; the brain reads the words.
@@ -646,6 +649,8 @@ func (f *Front) submitted(ctx context.Context, j job, cb slackgo.InteractionCall
 	case viewReason:
 		c.Text = reasonText(cb)
 		f.finish(ctx, j, "words", func() (bot.Reply, error) { return f.desk.Reason(sctx, c) })
+	case viewCode:
+		f.sentCode(ctx, sctx, j, cb, c, meta)
 	case viewEdit:
 		c.Action, c.Text = safeexec.Modify, inputValue(cb, "command", "command")
 		if len(meta) > 3 {

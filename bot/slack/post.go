@@ -13,6 +13,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"ghostbot/bot"
+	"ghostbot/bot/access"
 	"ghostbot/bot/show"
 )
 
@@ -278,60 +279,23 @@ func fileOf(got slackgo.Message, m show.Message) string {
 
 // Person implements [bot.Front].
 func (f *Front) Person(ctx context.Context, id, team string) (bot.Person, error) {
-	key := id + " " + team
-	f.mu.Lock()
-	c, ok := f.users[key]
-	f.mu.Unlock()
-	if ok && time.Since(c.at) < personAge {
-		return c.v, nil
-	}
-	ctx, done := context.WithTimeout(ctx, ackWithin)
-	defer done()
-	u, err := f.api.GetUserInfoContext(ctx, id)
-	if err != nil {
-		return bot.Person{}, classify(err)
-	}
-	p := f.person(u, team)
-	f.mu.Lock()
-	f.users[key] = cached[bot.Person]{v: p, at: time.Now()}
-	f.mu.Unlock()
-	return p, nil
-}
-
-// person turns Slack's facts into what a decision needs. Anything that is not
-// plainly a full member of this workspace is none.
-func (f *Front) person(u *slackgo.User, team string) bot.Person {
-	p := bot.Person{ID: u.ID, Name: strings.TrimSpace(u.Name), Active: !u.Deleted, Human: !u.IsBot && u.ID != "USLACKBOT"}
-	p.Member = !u.IsRestricted && !u.IsUltraRestricted && !u.IsStranger && (team == "" || team == f.me.TeamID) && (u.TeamID == "" || u.TeamID == f.me.TeamID)
-	switch {
-	case u.Deleted:
-		p.Explain = "this account is deactivated"
-	case !p.Human:
-		p.Explain = "bots decide nothing"
-	case u.IsRestricted || u.IsUltraRestricted:
-		p.Explain = "guests of the workspace decide nothing"
-	case !p.Member:
-		p.Explain = "people of another workspace decide nothing"
-	}
-	return p
+	p, err := f.who.Person(ctx, id, team)
+	return p, classify(err)
 }
 
 // Members implements [bot.Front].
 func (f *Front) Members(ctx context.Context, group string) ([]string, error) {
-	f.mu.Lock()
-	c, ok := f.group[group]
-	f.mu.Unlock()
-	if ok && time.Since(c.at) < groupAge {
-		return c.v, nil
-	}
-	ctx, done := context.WithTimeout(ctx, ackWithin)
-	defer done()
-	ids, err := f.api.GetUserGroupMembersContext(ctx, group)
-	if err != nil {
-		return nil, classify(err)
-	}
-	f.mu.Lock()
-	f.group[group] = cached[[]string]{v: ids, at: time.Now()}
-	f.mu.Unlock()
-	return ids, nil
+	ids, err := f.who.Members(ctx, group)
+	return ids, classify(err)
 }
+
+// Known says which line of the approvers' file names what Slack does not know. What
+// cannot be looked up now is refused at the click.
+func (f *Front) Known(ctx context.Context, lines []access.Line) error {
+	ctx, done := context.WithTimeout(ctx, callTimeout)
+	defer done()
+	return f.who.Known(ctx, lines, knownMax)
+}
+
+// knownMax bounds the ids that are looked up at the start.
+const knownMax = 60

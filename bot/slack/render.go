@@ -272,6 +272,9 @@ func renderCard(c *show.CardView) (string, []slackgo.Block) {
 func cardTitle(c *show.CardView) string {
 	switch c.State {
 	case bot.StatePending:
+		if n := len(c.Votes); n > 0 {
+			return fmt.Sprintf("Approved %d of %d", n, c.Needed)
+		}
 		return "Approval needed"
 	case bot.StateApproved:
 		return "Approved, starting"
@@ -319,14 +322,15 @@ func pendingCard(c *show.CardView, short string, blocks []slackgo.Block) (string
 		slackgo.NewRichTextBlock("facts", fact("Why", why), fact("Risk", cut("RISKY: "+c.Risk, 240)), fact("Target", cut(orDash(c.Target), 240)),
 			fact("Expected", cut(orDash(c.Effect), 240)), fact("Time limit", c.Timeout.String())),
 		contextLine(rules(c)))
+	title := escape(cardTitle(c) + ": " + short)
 	if n := len([]rune(c.Command)); n > commandMax {
 		blocks = append(blocks, section(fmt.Sprintf("This command is %d characters long, longer than a card can show (%d). It cannot be approved here.", n, commandMax)))
-		return escape("Approval needed: " + short), blocks
+		return title, blocks
 	}
 	if len(c.Approvers) > 0 {
 		blocks = append(blocks, buttons(c, short))
 	}
-	return fmt.Sprintf("Approval needed: %s. Expires %s.", escape(short), c.Expires.UTC().Format("15:04 UTC")), blocks
+	return fmt.Sprintf("%s. Expires %s.", title, c.Expires.UTC().Format("15:04 UTC")), blocks
 }
 
 func orDash(s string) string { return orElse(s, "–") }
@@ -345,8 +349,9 @@ func rules(c *show.CardView) string {
 		if !c.SelfOK {
 			who += " Not " + mention(c.Requester) + ", who asked for it."
 		}
-		if c.Needed > 1 {
-			who += fmt.Sprintf(" %d different people are needed.", c.Needed)
+		who += votes(c)
+		if c.Code {
+			who += " Approving asks for a code of the approver's authenticator app."
 		}
 	}
 	if !c.Withdraw.IsZero() {
@@ -357,6 +362,17 @@ func rules(c *show.CardView) string {
 		who += "the report does not wait for it after " + when(c.Withdraw) + "."
 	}
 	return fmt.Sprintf("%s  Expires %s; then nothing runs.  ·  entry `%s`  ·  digest `%s`  ·  head `%s`", who, when(c.Expires), escape(c.AuditID), escape(cut(c.Digest, 13)), escape(cut(c.Head, 13)))
+}
+
+// votes says how many people are needed, and who of them approved already.
+func votes(c *show.CardView) string {
+	switch n := len(c.Votes); {
+	case n > 0:
+		return fmt.Sprintf(" *%d of %d*: approved by %s at %s; somebody else has to approve as well.", n, c.Needed, mentions(c.Votes), when(c.At))
+	case c.Needed > 1:
+		return fmt.Sprintf(" *0 of %d*: %d different people are needed.", c.Needed, c.Needed)
+	}
+	return ""
 }
 
 // cardValue is what a button carries: opaque ids, never the command.
@@ -384,9 +400,13 @@ func buttons(c *show.CardView, short string) slackgo.Block {
 		e.AccessibilityLabel = cut(doing+" "+short, 75)
 		return e
 	}
+	approve := b(actApprove, "Approve", "Approve", slackgo.StylePrimary)
+	if c.Needed > 1 && !c.Code { // a code is a second look already, and on every card a second tap would train people to tap twice
+		approve.Confirm = slackgo.NewConfirmationBlockObject(plainText("Approve this command?", 100),
+			plainText(cut(short+"  ·  Target: "+orDash(c.Target)+"  ·  Expected: "+orDash(c.Effect), 290), 300), plainText("Approve", 30), plainText("Back", 30))
+	}
 	more := slackgo.NewOverflowBlockElement(actMore, slackgo.NewOptionBlockObject("stop "+c.SessionID, plainText("Stop investigation", 75), nil))
-	return slackgo.NewActionBlock("decide", b(actApprove, "Approve", "Approve", slackgo.StylePrimary),
-		b(actDeny, "Deny", "Deny", slackgo.StyleDanger), b(actModify, "Modify", "Modify", ""), more)
+	return slackgo.NewActionBlock("decide", approve, b(actDeny, "Deny", "Deny", slackgo.StyleDanger), b(actModify, "Modify", "Modify", ""), more)
 }
 
 // batches joins lines to texts of at most n bytes each; a line is never cut, so that
@@ -442,7 +462,7 @@ func renderQuestion(m show.Message) (string, []slackgo.Block) {
 
 // logWords are the first words of a line of the thread's log.
 var logWords = map[string]string{
-	"approved": "Approved", "denied": "Denied", "modified": "Edited", "expired": "Expired", "cancelled": "Cancelled",
+	"vote": "Approved, not enough yet", "approved": "Approved", "denied": "Denied", "modified": "Edited", "expired": "Expired", "cancelled": "Cancelled",
 	"superseded": "Superseded", "ran": "Ran", "refused": "Refused", "takeover": "Take-over", "repaired": "Journal repaired",
 	"heard": "Heard", "head": "Journal head", "ended": "Investigation ended", "swept": "Clean-up ended", "triaged": "Triage ended", "stopped": "Stopped", "reason": "Reason", "notice": "Note", "rests": "Resting",
 }

@@ -39,6 +39,7 @@ import (
 
 	"ghostbot/bot"
 	"ghostbot/bot/slack/link"
+	"ghostbot/bot/slack/people"
 )
 
 const (
@@ -50,11 +51,6 @@ const (
 	talkers = 8
 	// callTimeout bounds one Web API call.
 	callTimeout = 15 * time.Second
-	// groupAge is how old the members of a user group may be when somebody
-	// presses a button. Slack allows 20 look-ups a minute.
-	groupAge = 60 * time.Second
-	// personAge is how long the facts about a user are believed.
-	personAge = 60 * time.Second
 )
 
 // Errors that callers branch on.
@@ -82,14 +78,7 @@ type Front struct {
 	pace pacer
 	// What follows an acknowledgement is left to others than the workers.
 	whispers, windows lane
-	mu                sync.Mutex
-	group             map[string]cached[[]string]
-	users             map[string]cached[bot.Person]
-}
-
-type cached[T any] struct {
-	v  T
-	at time.Time
+	who               *people.Directory
 }
 
 // New checks the tokens' form and returns a front that does nothing until Serve.
@@ -111,11 +100,19 @@ func New(o Options) (*Front, error) {
 	api := slackgo.New(o.BotToken, opts...)
 	f := &Front{
 		api: api, log: log,
-		group: map[string]cached[[]string]{}, users: map[string]cached[bot.Person]{},
 		pace: pacer{next: map[string]time.Time{}}, whispers: make(lane, queueLen), windows: make(lane, queueLen),
 	}
 	f.link = link.New(link.Options{Socket: socketmode.New(api), Log: log, Handle: f.handle, Case: caseOf, Busy: busy})
+	f.who = people.New(api, f.home, ackWithin)
 	return f, nil
+}
+
+// home is where the bot belongs, known after Connect.
+func (f *Front) home() people.Home {
+	if f.me == nil {
+		return people.Home{}
+	}
+	return people.Home{Team: f.me.TeamID, Enterprise: f.me.EnterpriseID}
 }
 
 // CheckTokens says what is wrong with the form of the two tokens, without

@@ -20,6 +20,8 @@ import (
 	"ghostbot/cmd/ghostbot/cloud"
 	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/memory"
+	"ghostbot/cmd/ghostbot/who"
+	"ghostbot/safeexec/policy"
 )
 
 // secret is a value that never appears in logs, errors or doctor output.
@@ -49,9 +51,12 @@ type config struct {
 	BotToken       secret        `envconfig:"SLACK_BOT_TOKEN"`
 	SlackURL       string        `envconfig:"SLACK_API_URL"`
 	Approvers      []string      `envconfig:"GHOST_APPROVERS"`
+	ApproversFile  string        `envconfig:"GHOST_APPROVERS_FILE"`
 	Channels       []string      `envconfig:"GHOST_CHANNELS"`
 	SelfApproval   bool          `envconfig:"GHOST_SELF_APPROVAL" default:"true"`
 	TwoPerson      []string      `envconfig:"GHOST_TWO_PERSON"`
+	SecondFactor   []string      `envconfig:"GHOST_SECOND_FACTOR"`
+	TOTPFile       string        `envconfig:"GHOST_TOTP_FILE"`
 	Lease          time.Duration `envconfig:"GHOST_LEASE" default:"12s"`
 	ApprovalTTL    time.Duration `envconfig:"GHOST_APPROVAL_TTL" default:"30m"`
 	Brain          string        `envconfig:"GHOST_BRAIN" default:"auto"`
@@ -81,7 +86,7 @@ type config struct {
 // ours are the variables that config knows; GHOST_FAULT and GHOST_FAULT_COUNT
 // belong to builds for crash tests.
 var ours = []string{
-	"GHOST_APPROVERS", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
+	"GHOST_APPROVERS", "GHOST_APPROVERS_FILE", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_SECOND_FACTOR", "GHOST_TOTP_FILE", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
 	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_RECALL", "GHOST_READ_ONLY",
 	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_OPS_CHANNEL", "GHOST_PATH", "GHOST_JOURNAL_KEY_FILE", "GHOST_HEALTH_ADDR", "GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
@@ -184,26 +189,11 @@ func accepted(typeName string) string {
 	return "a duration such as 90s, 5m or 1h30m"
 }
 
-// approverID is a Slack user or user group.
-var approverID = regexp.MustCompile(`^[UWS][A-Z0-9]{2,}$`)
-
 // channelID is a Slack channel.
 var channelID = regexp.MustCompile(`^[CGD][A-Z0-9]{2,}$`)
 
-// ruleName is a rule of the policy as classify prints it.
-var ruleName = regexp.MustCompile(`^[a-z0-9][a-z0-9._+-]*$`)
-
-// classNames are what a rule is not called; SAFE is never asked about and
-// FORBIDDEN never approved, so that only RISKY is a class for two people.
-var classNames = []string{"risky", "safe", "forbidden"}
-
 func (c *config) check() error {
-	c.Approvers, c.Channels, c.TwoPerson = trim(c.Approvers), trim(c.Channels), trim(c.TwoPerson)
-	for _, a := range c.Approvers {
-		if !approverID.MatchString(a) {
-			return usageError("GHOST_APPROVERS: %q is not a Slack user (U...) or user group (S...)", a)
-		}
-	}
+	c.Approvers, c.Channels, c.TwoPerson, c.SecondFactor = trim(c.Approvers), trim(c.Channels), trim(c.TwoPerson), trim(c.SecondFactor)
 	for _, ch := range c.Channels {
 		if !channelID.MatchString(ch) {
 			return usageError("GHOST_CHANNELS: %q is not a Slack channel id (C...)", ch)
@@ -217,10 +207,8 @@ func (c *config) check() error {
 			return usageError("GHOST_PATH: %q is not accepted (accepted: absolute directories, separated by colons)", dir)
 		}
 	}
-	for _, r := range c.TwoPerson {
-		if r != "RISKY" && (!ruleName.MatchString(r) || slices.Contains(classNames, r)) {
-			return usageError("GHOST_TWO_PERSON: %q is not accepted (accepted: RISKY, or the name of a rule as classify prints it)", r)
-		}
+	if _, err := c.who().Rules(policy.New(policy.Options{}).KnownRule); err != nil {
+		return usageError("%w", err)
 	}
 	bounds := []struct {
 		name    string
@@ -246,6 +234,10 @@ func (c *config) check() error {
 		return usageError("%w", err)
 	}
 	return nil
+}
+
+func (c *config) who() who.Settings {
+	return who.Settings{Approvers: c.Approvers, Channels: c.Channels, Self: c.SelfApproval, TwoPerson: c.TwoPerson, Factor: c.SecondFactor, File: c.ApproversFile, Secrets: c.TOTPFile}
 }
 
 func (c *config) cloud() cloud.Account {

@@ -38,10 +38,11 @@ func checks(ctx context.Context, c *cli) []checkup.Line {
 	cfg, err := load()
 	there, storeErr := hasStore(c.state())
 	known := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}})
+	front := slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL}
 	return []checkup.Line{
 		checkup.Config(err),
-		checkup.Approvers(cfg.Approvers),
-		checkup.Slack(ctx, slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL}, known),
+		checkup.Approvers(ctx, cfg.who(), front),
+		checkup.Slack(ctx, front, known),
 		checkup.Brain(ctx, cfg.choice()),
 		checkup.State(c.state(), there, storeErr),
 		checkup.Key(cfg.JournalKeyFile),

@@ -183,7 +183,7 @@ type terminal struct {
 
 func (t *terminal) run(ctx context.Context, leave func(), cfg config) error {
 	who := person()
-	access := bot.Access{Approvers: []string{who}, Self: true, TwoPerson: cfg.TwoPerson}
+	access := bot.Access{Approvers: []string{who}, Self: true, TwoPerson: cfg.TwoPerson, Factor: cfg.SecondFactor}
 	if t.asked.safeOnly {
 		access.Refuse = "no approver"
 	}

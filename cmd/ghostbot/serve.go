@@ -2,10 +2,8 @@ package main
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
 	"fmt"
-	"io/fs"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -25,6 +23,7 @@ import (
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/cmd/ghostbot/memory"
+	"ghostbot/cmd/ghostbot/topology"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
@@ -80,6 +79,8 @@ type program struct {
 	ring     *keyring.Ring
 	topology []byte // secret from which the cases' names for addresses are made; nil: nothing is hidden
 	desk     *bot.Desk
+	access   bot.Access
+	codes    bot.Codes
 	adopt    func(ctx context.Context, sid string) error
 	native   func(ctx context.Context, sid string) (bool, error)
 	here     func(ctx context.Context, sid string) (string, error)
@@ -120,7 +121,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 		return nil, fail(exitUnavailable, "state directory: %w; 'ghostbot audit sign' gives codes to what was stored before the key", err)
 	}
 	if cfg.Anonymize {
-		if p.topology, err = topologySecret(c.state()); err != nil {
+		if p.topology, err = topology.Secret(c.state()); err != nil {
 			p.close()
 			return nil, fail(exitUnavailable, "topology secret: %w", err)
 		}
@@ -143,6 +144,10 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 	if err != nil {
 		return nil, err
 	}
+	if p.access, p.codes, err = cfg.who().InForce(p.policy.KnownRule, p.db, c.state(), c.audits()); err != nil {
+		p.close()
+		return nil, usageError("%w", err)
+	}
 	register, stop, err := p.register(ctx)
 	if err != nil {
 		p.close()
@@ -150,9 +155,7 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 	}
 	drop := p.close
 	p.close = func() { stop(); drop() }
-	access := bot.Access{Approvers: cfg.Approvers, Channels: cfg.Channels, Self: cfg.SelfApproval, TwoPerson: cfg.TwoPerson}
-	p.desk, err = bot.New(p.options(front, "slack", access, register))
-	if err != nil {
+	if p.desk, err = bot.New(p.options(front, "slack", p.access, register)); err != nil {
 		p.close()
 		return nil, err
 	}
@@ -165,6 +168,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 	return bot.Options{
 		DB: p.db, Front: front, Transport: transport, Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Lease: p.cfg.Lease,
 		Access:   access,
+		Codes:    p.codes,
 		Brain:    p.brain.Name(),
 		Policy:   p.policy.Version(),
 		MaxTurns: p.cfg.MaxTurns, MaxTokens: tokens, MaxCost: cost,
@@ -216,7 +220,7 @@ func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
 		return nil, nil, fail(exitUnavailable, "register: %w", err)
 	}
 	j := ledger.Journal{Of: log.Journal(audit.Register)}
-	body := map[string]any{"policy": p.policy.Version(), "brain": p.brain.Name(), "approvers": p.cfg.Approvers, "version": versionText()}
+	body := map[string]any{"policy": p.policy.Version(), "brain": p.brain.Name(), "approvers": p.cfg.Approvers, "approvers_file": p.access.Lines, "two_person": p.cfg.TwoPerson, "second_factor": p.cfg.SecondFactor, "version": versionText()}
 	if _, _, err := j.Append(ctx, "served", body); err != nil {
 		return nil, nil, fail(exitUnavailable, "register: %w", err)
 	}
@@ -310,40 +314,6 @@ func (p *program) sweepAtStart(ctx context.Context) {
 	}
 }
 
-// topologySecret reads the installation's secret for names of addresses, and
-// makes it first when there is none. It is linked into its place only when it is
-// whole, so that a crash leaves either none or all of it.
-func topologySecret(dir string) ([]byte, error) {
-	const size = 32
-	name := filepath.Join(dir, "anonymize.key")
-	if b, err := os.ReadFile(name); err == nil || !errors.Is(err, fs.ErrNotExist) {
-		if err == nil && len(b) < size {
-			err = fmt.Errorf("%s: %d bytes, %d are needed", name, len(b), size)
-		}
-		return b, err
-	}
-	f, err := os.CreateTemp(dir, ".anonymize-*")
-	if err != nil {
-		return nil, err
-	}
-	defer os.Remove(f.Name())
-	defer f.Close()
-	b := make([]byte, size)
-	rand.Read(b)
-	if _, err := f.Write(b); err != nil {
-		return nil, err
-	}
-	if err := f.Sync(); err != nil {
-		return nil, err
-	}
-	if err := os.Link(f.Name(), name); errors.Is(err, fs.ErrExist) { // another process was first
-		return os.ReadFile(name)
-	} else if err != nil {
-		return nil, err
-	}
-	return b, nil
-}
-
 // checkEdit says why an edited command is not taken.
 func (p *program) checkEdit(text string) string {
 	v := p.policy.Classify(text)
@@ -361,7 +331,7 @@ func (p *program) checkEdit(text string) string {
 // serve runs front and desk until ctx ends or Slack refuses the tokens; the
 // cases give up their leases before it returns.
 func (p *program) serve(ctx context.Context, front *slack.Front) error {
-	if len(p.cfg.Approvers) == 0 {
+	if len(p.access.Users())+len(p.access.Groups()) == 0 {
 		p.log.Warn("no approvers are configured (GHOST_APPROVERS): every RISKY command will expire, read-only probes run")
 	}
 	if err := front.Connect(ctx); err != nil {
@@ -369,6 +339,9 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 			return nil
 		}
 		return fail(exitUnavailable, "%w", err)
+	}
+	if err := front.Known(ctx, p.access.Lines); err != nil {
+		return usageError("GHOST_APPROVERS_FILE: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()

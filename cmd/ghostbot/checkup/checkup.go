@@ -20,7 +20,9 @@ import (
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec"
+	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
 	"ghostbot/store/file"
 )
@@ -64,12 +66,20 @@ func Config(err error) Line {
 	return Line{Name: "configuration", OK: true, What: "every GHOST_ variable is known and valid"}
 }
 
-// Approvers is about who may decide.
-func Approvers(ids []string) Line {
-	if len(ids) == 0 {
-		return Line{Name: "approvers", What: "nobody may approve", Hint: "set GHOST_APPROVERS to users (U...) or user groups (S...)"}
+// Approvers is about who may decide. Slack is asked whether it knows those whom the
+// file names.
+func Approvers(ctx context.Context, settings who.Settings, o slack.Options) Line {
+	rules, err := settings.Rules(policy.New(policy.Options{}).KnownRule)
+	if err == nil && len(rules.Lines) > 0 {
+		if f, ferr := slack.New(o); ferr == nil { // else the check of Slack says so
+			err = f.Known(ctx, rules.Lines)
+		}
 	}
-	return Line{Name: "approvers", OK: true, What: strings.Join(ids, ", ")}
+	if err != nil {
+		return Line{Name: "approvers", What: err.Error(), Hint: "see docs/operating.md, Who may decide"}
+	}
+	ok, what, hint := settings.Told(rules)
+	return Line{Name: "approvers", OK: ok, What: what, Hint: hint}
 }
 
 // Slack checks the tokens' form and asks Slack who the bot is.

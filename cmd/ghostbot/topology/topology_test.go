@@ -1,4 +1,4 @@
-package main
+package topology
 
 import (
 	"bytes"
@@ -7,13 +7,13 @@ import (
 	"testing"
 )
 
-func TestTopologySecret(t *testing.T) {
+func TestSecret(t *testing.T) {
 	dir := t.TempDir()
-	first, err := topologySecret(dir)
+	first, err := Secret(dir)
 	if err != nil || len(first) != 32 {
 		t.Fatalf("%d bytes, %v", len(first), err)
 	}
-	again, err := topologySecret(dir)
+	again, err := Secret(dir)
 	if err != nil || !bytes.Equal(first, again) {
 		t.Errorf("a second start has another secret (%v)", err)
 	}
@@ -24,10 +24,10 @@ func TestTopologySecret(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "anonymize.key"), []byte("short"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := topologySecret(dir); err == nil {
+	if _, err := Secret(dir); err == nil {
 		t.Error("a short secret is taken")
 	}
-	if _, err := topologySecret(filepath.Join(dir, "none")); err == nil {
+	if _, err := Secret(filepath.Join(dir, "none")); err == nil {
 		t.Error("a missing directory makes no error")
 	}
 }

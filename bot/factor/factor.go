@@ -1,0 +1,188 @@
+// Package factor is the second factor of those who approve: time-based one-time
+// passwords (RFC 6238) of an authenticator app, with HMAC-SHA-1, six digits, steps of
+// 30 seconds, and one step of skew either way.
+//
+// # Secrets
+//
+// They stand in a file of their own, a user and a secret in Base32 a line, # for
+// comments. It must belong in no state directory, whose copies and backups go further
+// than a secret may, and nobody but its owner may read it. It is read again for
+// every code, so that who is enrolled or removed counts at once.
+//
+// # A code counts once
+//
+// The step of the last code that counted is a value of the deployment's scope,
+// code/{user}, replaced by compare-and-set: of two processes that get the same code
+// at the same moment one takes it. A code of that step or an earlier one never
+// counts again. The value also holds the wrong codes of the last minutes, so that
+// guessing faster in several processes is no faster.
+package factor
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha1"
+	"crypto/subtle"
+	"encoding/binary"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"ghostbot/store"
+)
+
+const (
+	// Step is how long a code is shown.
+	Step = 30 * time.Second
+	// skew is how many steps a clock may be off, either way.
+	skew   = 1
+	digits = 6
+	// Tries wrong codes within Lock end a user's tries for Lock.
+	Tries = 5
+	// Lock is how long nobody is asked after too many wrong codes.
+	Lock = 5 * time.Minute
+)
+
+// Code is the code of a counter (RFC 4226, section 5.3).
+func Code(secret []byte, counter uint64) string {
+	var msg [8]byte
+	binary.BigEndian.PutUint64(msg[:], counter)
+	mac := hmac.New(sha1.New, secret)
+	mac.Write(msg[:])
+	sum := mac.Sum(nil)
+	at := sum[len(sum)-1] & 0xf
+	n := binary.BigEndian.Uint32(sum[at:]) & 0x7fffffff
+	return fmt.Sprintf("%0*d", digits, n%1_000_000)
+}
+
+// Counter is the step that a time falls into.
+func Counter(t time.Time) uint64 { return uint64(t.Unix()) / uint64(Step/time.Second) }
+
+// match returns the step whose code it is. Every step is compared, so that the time
+// tells nothing.
+func match(secret []byte, code string, now time.Time) (counter uint64, ok bool) {
+	middle := Counter(now)
+	for c := middle - skew; c <= middle+skew; c++ {
+		if subtle.ConstantTimeCompare([]byte(Code(secret, c)), []byte(code)) == 1 {
+			counter, ok = c, true
+		}
+	}
+	return counter, ok
+}
+
+// state is the value at code/{user}. Fields may be added.
+type state struct {
+	Last  uint64      `json:"last"`            // step of the last code that counted
+	Wrong []time.Time `json:"wrong,omitempty"` // within Lock
+	Until time.Time   `json:"until"`           // nobody is asked before
+}
+
+// Codes checks codes against the secrets of a file.
+type Codes struct {
+	DB   store.DB
+	File string
+}
+
+// Key is where the deployment keeps what a user's codes came to.
+func Key(user string) store.Key {
+	return store.Key{Scope: store.Deployment, Name: "code/" + store.KeyPart(user)}
+}
+
+// help says who can.
+const help = "Whoever runs this bot can enrol you (ghostbot totp enrol)."
+
+// Enrolled says why user cannot give a code; "" when they can. A file that cannot be
+// read refuses.
+func (c Codes) Enrolled(user string) (why string) {
+	_, why = c.secret(user)
+	return why
+}
+
+func (c Codes) secret(user string) (secret []byte, why string) {
+	secrets, err := Read(c.File)
+	switch {
+	case err != nil: // where the file lies is the operator's business
+		return nil, "The secrets of the authenticator apps could not be read, so nothing was decided. Whoever runs this bot can mend it (ghostbot doctor)."
+	case secrets[user] == nil:
+		return nil, "You may not approve this: it needs a code of an authenticator app, and none is enrolled for you. " + help
+	}
+	return secrets[user], ""
+}
+
+// Check says why a code does not count as the user's; "" when it does, and then it
+// never counts again. An error means that nothing may be assumed.
+func (c Codes) Check(ctx context.Context, user, code string) (why string, err error) {
+	code = strings.Join(strings.Fields(code), "")
+	if len(code) != digits || strings.Trim(code, "0123456789") != "" {
+		return "A code is six digits. Nothing was decided.", nil
+	}
+	secret, why := c.secret(user)
+	if why != "" {
+		return why, nil
+	}
+	for {
+		now, err := c.DB.Now(ctx)
+		if err != nil {
+			return "", fmt.Errorf("check code: %w", err)
+		}
+		v, err := c.DB.Get(ctx, Key(user))
+		if err != nil && !errors.Is(err, store.ErrNotFound) {
+			return "", fmt.Errorf("check code: %w", err)
+		}
+		var s state
+		if len(v.Data) > 0 {
+			if err := json.Unmarshal(v.Data, &s); err != nil {
+				return "", fmt.Errorf("check code of %s: %w", user, err)
+			}
+		}
+		why, changed := s.take(secret, code, now)
+		if !changed {
+			return why, nil
+		}
+		data, err := json.Marshal(s)
+		if err != nil {
+			return "", fmt.Errorf("check code: %w", err)
+		}
+		if _, err = c.DB.Put(ctx, Key(user), data, v.Version); err == nil {
+			return why, nil
+		}
+		if !errors.Is(err, store.ErrConflict) {
+			return "", fmt.Errorf("check code: %w", err)
+		}
+	}
+}
+
+// take changes s as a code does. It has to be stored before the code counts.
+func (s *state) take(secret []byte, code string, now time.Time) (why string, changed bool) {
+	if now.Before(s.Until) {
+		return tooMany(s.Until), false
+	}
+	counter, ok := match(secret, code, now)
+	switch {
+	case ok && counter > s.Last:
+		*s = state{Last: counter}
+		return "", true
+	case ok:
+		return "This code was used already, or an older one after it. Nothing was decided; wait for the next code.", false
+	}
+	recent := s.Wrong[:0]
+	for _, at := range s.Wrong {
+		if now.Sub(at) < Lock {
+			recent = append(recent, at)
+		}
+	}
+	s.Wrong = append(recent, now)
+	if n := len(s.Wrong); n < Tries {
+		return fmt.Sprintf("Wrong code (%d of %d within %s). Nothing was decided. If it goes on, check the clock of your phone. %s", n, Tries, minutes(Lock), help), true
+	}
+	s.Wrong, s.Until = nil, now.Add(Lock)
+	return tooMany(s.Until), true
+}
+
+func tooMany(until time.Time) string {
+	return fmt.Sprintf("Too many wrong codes: none of yours counts before %s. Nothing was decided; another approver can decide meanwhile.", until.UTC().Format("15:04:05 UTC"))
+}
+
+func minutes(d time.Duration) string { return fmt.Sprintf("%d minutes", int(d.Minutes())) }

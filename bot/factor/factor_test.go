@@ -1,0 +1,303 @@
+package factor
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ghostbot/store"
+	"ghostbot/store/file"
+)
+
+// The SHA-1 rows of RFC 6238, appendix B, which have eight digits: a code of six is
+// their end, because both are the same number modulo a power of ten.
+func TestRFC6238(t *testing.T) {
+	secret := []byte("12345678901234567890")
+	for unix, want := range map[int64]string{
+		59: "94287082", 1111111109: "07081804", 1111111111: "14050471", 1234567890: "89005924", 2000000000: "69279037", 20000000000: "65353130",
+	} {
+		if got := Code(secret, Counter(time.Unix(unix, 0))); got != want[2:] {
+			t.Errorf("at %d: %s, want the end of %s", unix, got, want)
+		}
+	}
+}
+
+// RFC 4226, appendix D.
+func TestRFC4226(t *testing.T) {
+	want := []string{"755224", "287082", "359152", "969429", "338314", "254676", "287922", "162583", "399871", "520489"}
+	for i, w := range want {
+		if got := Code([]byte("12345678901234567890"), uint64(i)); got != w {
+			t.Errorf("counter %d: %s, want %s", i, got, w)
+		}
+	}
+}
+
+var secret = []byte("12345678901234567890")
+
+func TestTake(t *testing.T) {
+	now := time.Date(2026, 3, 14, 10, 0, 10, 0, time.UTC)
+	code := func(steps int) string { return Code(secret, Counter(now)+uint64(steps)) }
+	for _, tt := range []struct {
+		name    string
+		s       state
+		code    string
+		why     string // "": counts
+		changed bool
+	}{
+		{"the code of now", state{}, code(0), "", true},
+		{"one step ago", state{}, code(-1), "", true},
+		{"one step ahead", state{}, code(1), "", true},
+		{"two steps ago", state{}, code(-2), "Wrong code (1 of 5", true},
+		{"two steps ahead", state{}, code(2), "Wrong code (1 of 5", true},
+		{"used", state{Last: Counter(now)}, code(0), "used already", false},
+		{"older than the one that was used", state{Last: Counter(now) + 1}, code(0), "used already", false},
+		{"the next after a used one", state{Last: Counter(now)}, code(1), "", true},
+		{"the fifth wrong one", state{Wrong: []time.Time{now, now, now, now}}, code(9), "Too many", true},
+		{"four wrong ones long ago", state{Wrong: []time.Time{now.Add(-Lock), now.Add(-Lock), now.Add(-Lock), now.Add(-Lock)}}, code(9), "(1 of 5", true},
+		{"the right one while nobody is asked", state{Until: now.Add(1)}, code(0), "Too many", false},
+		{"the right one after that", state{Until: now}, code(0), "", true},
+	} {
+		s := tt.s
+		why, changed := s.take(secret, tt.code, now)
+		if (why == "") != (tt.why == "") || !strings.Contains(why, tt.why) || changed != tt.changed {
+			t.Errorf("%s: %q, %v", tt.name, why, changed)
+		}
+		if why == "" && (s.Last == 0 || len(s.Wrong) > 0) {
+			t.Errorf("%s: left %+v", tt.name, s)
+		}
+	}
+}
+
+// desk is a file of secrets and a store.
+func desk(t *testing.T) (Codes, *file.DB) {
+	t.Helper()
+	db, err := file.Open(t.TempDir(), file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	name := filepath.Join(t.TempDir(), "totp")
+	if err := os.WriteFile(name, []byte("# approvers\nU0ONE "+encoding.EncodeToString(secret)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return Codes{DB: db, File: name}, db
+}
+
+func (c Codes) try(t *testing.T, user, code string) string {
+	t.Helper()
+	why, err := c.Check(t.Context(), user, code)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return why
+}
+
+func current() string { return Code(secret, Counter(time.Now())) }
+
+func TestCheck(t *testing.T) {
+	c, db := desk(t)
+	for _, bad := range []string{"", " ", "12345", "1234567", "12a456", "١٢٣٤٥٦", "-12345"} {
+		if why := c.try(t, "U0ONE", bad); !strings.Contains(why, "six digits") {
+			t.Errorf("%q: %q", bad, why)
+		}
+	}
+	if why := c.try(t, "U0TWO", "123456"); !strings.Contains(why, "none is enrolled") || !strings.Contains(why, "Whoever runs this bot") {
+		t.Errorf("nobody enrolled: %q", why)
+	}
+	code := current()
+	if why := c.try(t, "U0ONE", code[:3]+" "+code[3:]); why != "" {
+		t.Errorf("the right code: %q", why)
+	}
+	if why := c.try(t, "U0ONE", code); !strings.Contains(why, "used already") {
+		t.Errorf("again: %q", why)
+	}
+	v, err := db.Get(t.Context(), Key("U0ONE"))
+	if err != nil || strings.Contains(string(v.Data), code) || strings.Contains(string(v.Data), encoding.EncodeToString(secret)) {
+		t.Errorf("stored: %s, %v", v.Data, err)
+	}
+	os.Chmod(c.File, 0o640)
+	if why := c.Enrolled("U0ONE"); !strings.Contains(why, "could not be read") || strings.Contains(why, c.File) {
+		t.Errorf("a file that others may read: %q", why)
+	}
+}
+
+// Whoever guesses gets five tries, however many are made at the same moment, and
+// through however many processes: what counts is in the store.
+func TestGuessing(t *testing.T) {
+	c, _ := desk(t)
+	wrong := Code(secret, Counter(time.Now())+1000)
+	var mu sync.Mutex
+	said := map[string]int{}
+	var wg sync.WaitGroup
+	for range 40 {
+		wg.Go(func() {
+			why, err := c.Check(context.Background(), "U0ONE", wrong)
+			mu.Lock()
+			defer mu.Unlock()
+			if err != nil {
+				why = err.Error()
+			}
+			said[strings.Fields(why)[0]]++
+		})
+	}
+	wg.Wait()
+	if said["Wrong"] != Tries-1 || said["Too"] != 40-(Tries-1) || len(said) != 2 {
+		t.Errorf("%v", said)
+	}
+	if why := c.try(t, "U0ONE", current()); !strings.Contains(why, "Too many") {
+		t.Errorf("the right code afterwards: %q", why)
+	}
+}
+
+// The same code at the same moment counts once.
+func TestCodeCountsOnce(t *testing.T) {
+	c, _ := desk(t)
+	code := current()
+	counts := make(chan string, 20)
+	var wg sync.WaitGroup
+	for range cap(counts) {
+		wg.Go(func() {
+			why, err := c.Check(context.Background(), "U0ONE", code)
+			counts <- why + fmt.Sprint(err)
+		})
+	}
+	wg.Wait()
+	close(counts)
+	n := 0
+	for got := range counts {
+		if got == "<nil>" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("it counted %d times", n)
+	}
+}
+
+// gone is a store that does not answer.
+type gone struct{ store.DB }
+
+func (gone) Now(context.Context) (time.Time, error) { return time.Time{}, errors.New("store is away") }
+
+func TestStoreIsAway(t *testing.T) {
+	c, db := desk(t)
+	c.DB = gone{db}
+	if why, err := c.Check(t.Context(), "U0ONE", "123456"); err == nil {
+		t.Errorf("%q without a store", why)
+	}
+	c.DB = db
+	if _, err := db.Put(t.Context(), Key("U0ONE"), []byte(`{"last":"x"}`), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := c.Check(t.Context(), "U0ONE", current()); err == nil {
+		t.Errorf("%q with a damaged value", why)
+	}
+}
+
+func TestEnrol(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "totp")
+	a, err := Enrol(name, "U0ONE", false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(name)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v, %v", info, err)
+	}
+	if !strings.Contains(a.URI, "otpauth://totp/ghostbot:U0ONE?secret="+a.Secret+"&issuer=ghostbot") || len(a.Secret) != 32 {
+		t.Errorf("%+v", a)
+	}
+	if _, err := Enrol(name, "U0ONE", false); !errors.Is(err, ErrEnrolled) {
+		t.Errorf("again: %v", err)
+	}
+	b, err := Enrol(name, "U0TWO", false)
+	if err != nil || b.Secret == a.Secret {
+		t.Fatalf("%+v, %v", b, err)
+	}
+	c, err := Enrol(name, "U0ONE", true)
+	if err != nil || c.Secret == a.Secret {
+		t.Fatalf("%+v, %v", c, err)
+	}
+	got, err := Read(name)
+	if err != nil || len(got) != 2 || encoding.EncodeToString(got["U0ONE"]) != c.Secret {
+		t.Errorf("%v, %v", len(got), err)
+	}
+	if err := Remove(name, "U0TWO"); err != nil {
+		t.Error(err)
+	}
+	if err := Remove(name, "U0TWO"); !errors.Is(err, ErrUnknown) {
+		t.Errorf("removed twice: %v", err)
+	}
+	if got, err := Read(name); err != nil || len(got) != 1 {
+		t.Errorf("%d, %v", len(got), err)
+	}
+	if _, err := Enrol(name, "S0GROUP", false); err == nil {
+		t.Error("a group is enrolled")
+	}
+	if left, _ := os.ReadDir(filepath.Dir(name)); len(left) != 1 {
+		t.Errorf("left behind: %v", left)
+	}
+}
+
+// Two who enrol at the same time are both enrolled.
+func TestEnrolAtOnce(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "totp")
+	var wg sync.WaitGroup
+	for i := range 12 {
+		wg.Go(func() {
+			if _, err := Enrol(name, fmt.Sprintf("U0N%d", i), false); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if got, err := Read(name); err != nil || len(got) != 12 {
+		t.Errorf("%d enrolled, %v", len(got), err)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	dir := t.TempDir()
+	name := filepath.Join(dir, "totp")
+	good := "U0ONE " + encoding.EncodeToString(secret)
+	for text, want := range map[string]string{
+		"U0ONE":                   "line 1 is not",
+		"U0ONE notbase32!":        "line 1 is not",
+		"\nU0ONE MFRGGZDF":        "line 2 is not", // too short
+		"alex " + good[6:]:        "line 1 is not",
+		good + "\n" + good:        "has a secret above",
+		good + " and more of it ": "line 1 is not",
+	} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, err := Read(name)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), good[6:]) {
+			t.Errorf("%q: %v", text, err)
+		}
+		if _, err := Enrol(name, "U0TWO", true); err == nil {
+			t.Errorf("%q is written to", text)
+		}
+	}
+	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	if _, err := Read(dir); err == nil {
+		t.Error("a directory is read")
+	}
+}
+
+func TestNothingIsStoredOfASecret(t *testing.T) {
+	data, err := json.Marshal(state{Last: 7})
+	if err != nil || string(data) != `{"last":7,"until":"0001-01-01T00:00:00Z"}` {
+		t.Errorf("%s, %v", data, err)
+	}
+}

@@ -1,0 +1,42 @@
+package slack
+
+import (
+	"context"
+
+	slackgo "github.com/slack-go/slack"
+
+	"ghostbot/bot"
+	"ghostbot/safeexec"
+)
+
+// openCode asks whoever pressed Approve for their second factor. The press decided
+// nothing, and everything is checked again when the code is sent.
+func (f *Front) openCode(ctx context.Context, cb slackgo.InteractionCallback, value, command string) {
+	input := slackgo.NewPlainTextInputBlockElement(plainText("Six digits", 100), "code")
+	input.MaxLength = 12
+	code := slackgo.NewInputBlock("code", plainText("Code of your authenticator app", 100), plainText("A code counts once. Nobody but this window asks you for it.", 150), input)
+	view := modal(viewCode, value+" "+cb.Container.MessageTs, "Approve with a code", "Approve", "Back",
+		slackgo.NewRichTextBlock("command", pre(wrapArgs(cut(command, commandMax), 60))), code)
+	if !f.openView(ctx, cb, view) {
+		f.whisper(cb, "The window for the code did not open in time, and nothing was decided. Press Approve again.")
+	}
+}
+
+// sentCode stores an approval with its code; what is wrong with it stands under the
+// field. whole ends with the process, ctx in time for the acknowledgement.
+func (f *Front) sentCode(whole, ctx context.Context, j job, cb slackgo.InteractionCallback, c bot.Click, meta []string) {
+	c.Action, c.Code = safeexec.Approve, inputValue(cb, "code", "code")
+	if c.Code == "" {
+		c.Code = " " // what is wrong with it is said under the field, too
+	}
+	if len(meta) > 3 {
+		c.Addr = meta[3]
+	}
+	f.finish(whole, j, "code", func() (bot.Reply, error) {
+		r, err := f.desk.Resolve(ctx, c)
+		if err == nil && r.OK {
+			f.introduce(c.SessionID, c.By)
+		}
+		return r, err
+	})
+}

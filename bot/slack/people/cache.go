@@ -1,0 +1,94 @@
+package people
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	slackgo "github.com/slack-go/slack"
+)
+
+// fact is one answer, or a question that is under way.
+type fact[T any] struct {
+	v     T
+	err   error
+	asked time.Time
+	until time.Time     // not used after
+	busy  chan struct{} // closed when the answer is there; nil: nobody is asking
+}
+
+type cache[T any] struct {
+	mu sync.Mutex
+	m  map[string]*fact[T]
+}
+
+// get returns what is known for key, or asks. Of those who need it at the same moment
+// one asks, and all get that answer, also when it is an error.
+func (c *cache[T]) get(ctx context.Context, key string, within time.Duration, ask func(context.Context) (T, error)) (T, error) {
+	var none T
+	for {
+		c.mu.Lock()
+		f := c.m[key]
+		switch {
+		case f != nil && f.busy != nil:
+			busy := f.busy
+			c.mu.Unlock()
+			select {
+			case <-busy:
+				continue // fresh, unless it took longer than it lives
+			case <-ctx.Done():
+				return none, context.Cause(ctx)
+			}
+		case f != nil && time.Now().Before(f.until):
+			v, err := f.v, f.err
+			c.mu.Unlock()
+			return v, err
+		}
+		f = &fact[T]{busy: make(chan struct{}), asked: time.Now()}
+		c.room()
+		c.m[key] = f
+		c.mu.Unlock()
+		return c.ask(ctx, f, within, ask)
+	}
+}
+
+// ask fills f in and lets those go on who wait for it. Also when ask panics.
+func (c *cache[T]) ask(ctx context.Context, f *fact[T], within time.Duration, ask func(context.Context) (T, error)) (v T, err error) {
+	err = errors.New("the look-up broke off")
+	defer func() {
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		f.v, f.err, f.until = v, err, f.asked.Add(Age)
+		if err != nil {
+			f.until = time.Now().Add(patience(err))
+		}
+		close(f.busy)
+		f.busy = nil
+	}()
+	// Whoever asked first may give up; the others still want to know.
+	actx, done := context.WithTimeout(context.WithoutCancel(ctx), within)
+	defer done()
+	return ask(actx)
+}
+
+// patience is how long a failed look-up is not tried again.
+func patience(err error) time.Duration {
+	var limited *slackgo.RateLimitedError
+	if errors.As(err, &limited) && limited.RetryAfter > sulk {
+		return min(limited.RetryAfter, time.Minute)
+	}
+	return sulk
+}
+
+// room forgets what is too old when there is too much of it. The caller holds c.mu.
+func (c *cache[T]) room() {
+	if len(c.m) < kept {
+		return
+	}
+	for k, f := range c.m {
+		if f.busy == nil && !time.Now().Before(f.until) {
+			delete(c.m, k)
+		}
+	}
+}
