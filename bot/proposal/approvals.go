@@ -75,29 +75,17 @@ func (a *Approvals) Append(ctx context.Context, kind string, body any) (n uint64
 
 // Ask implements [safeexec.Approver]. When the case is stopped by a person the
 // proposal is CANCELLED; when the process ends, it stays as it is and Ask returns
-// the context's error, so that another process asks on.
-func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Decision, error) {
-	data, err := a.new(ctx, p)
-	if err != nil {
-		return safeexec.Decision{}, err
+// the context's error, so that another process asks on. While the store cannot be asked
+// it waits: that is no answer, and the lease ends ctx when it lasts.
+func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.Decision, err error) {
+	refused := false
+	err = Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Time, error) {
+		d, refused, err = a.offer(ctx, p)
+		return true, time.Time{}, err
+	})
+	if err != nil || refused {
+		return d, err
 	}
-	// Stored with its entry by Append; an entry whose commit the store has lost, and a
-	// gate that journals by itself, find it made here.
-	if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
-		return safeexec.Decision{}, fmt.Errorf("store proposal: %w", err)
-	}
-	if err := a.supersede(ctx, p.Replaces); err != nil {
-		return safeexec.Decision{}, fmt.Errorf("supersede %s: %w", p.Replaces, err)
-	}
-	if a.Access.Refuse != "" {
-		return a.answer(ctx, p.ID, StateDenied, a.Access.Refuse)
-	}
-	if p.Grant != "" {
-		if err := a.grant(ctx, p); err != nil {
-			return safeexec.Decision{}, fmt.Errorf("grant %s: %w", p.AuditID, err)
-		}
-	}
-	var d safeexec.Decision
 	var seen Stored
 	err = Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Time, error) {
 		var until time.Time
@@ -110,6 +98,32 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (safeexec.Deci
 		return a.answer(context.WithoutCancel(ctx), p.ID, StateCancelled, "stopped")
 	}
 	return d, err
+}
+
+// offer makes people able to answer p, unless the rules refuse it without asking.
+func (a *Approvals) offer(ctx context.Context, p safeexec.Proposal) (d safeexec.Decision, refused bool, err error) {
+	data, err := a.new(ctx, p)
+	if err != nil {
+		return d, false, err
+	}
+	// Stored with its entry by Append; an entry whose commit the store has lost, and a
+	// gate that journals by itself, find it made here.
+	if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
+		return d, false, fmt.Errorf("store proposal: %w", err)
+	}
+	if err := a.supersede(ctx, p.Replaces); err != nil {
+		return d, false, fmt.Errorf("supersede %s: %w", p.Replaces, err)
+	}
+	if a.Access.Refuse != "" {
+		d, err = a.answer(ctx, p.ID, StateDenied, a.Access.Refuse)
+		return d, true, err
+	}
+	if p.Grant != "" {
+		if err := a.grant(ctx, p); err != nil {
+			return d, false, fmt.Errorf("grant %s: %w", p.AuditID, err)
+		}
+	}
+	return d, false, nil
 }
 
 // supersede closes the proposal that a new one replaces, when the gate replaced it

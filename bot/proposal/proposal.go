@@ -220,7 +220,8 @@ func (p *Stored) Put(ctx context.Context, db store.DB, sid string, guards []stor
 }
 
 // Wait calls ready until it reports true, whenever scope changes, at until, and
-// at least every poll. It returns the context's cause when ctx ends first.
+// at least every poll. It returns the context's cause when ctx ends first. While the
+// store is unavailable it goes on waiting.
 func Wait(ctx context.Context, db store.DB, scope string, poll time.Duration, ready func() (done bool, until time.Time, err error)) error {
 	wctx, cancel := context.WithCancel(ctx)
 	defer cancel()
@@ -229,6 +230,9 @@ func Wait(ctx context.Context, db store.DB, scope string, poll time.Duration, re
 		done, until, err := ready()
 		if err != nil && ctx.Err() != nil {
 			return context.Cause(ctx) // the store's error only says that ctx ended
+		}
+		if errors.Is(err, store.ErrUnavailable) {
+			done, until, err = false, time.Time{}, nil
 		}
 		if err != nil || done {
 			return err

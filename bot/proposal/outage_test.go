@@ -1,0 +1,95 @@
+package proposal
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"ghostbot/bot/access"
+	"ghostbot/safeexec"
+	"ghostbot/store"
+	"ghostbot/store/file"
+)
+
+// outage is a store that cannot be asked until its end.
+type outage struct {
+	store.DB
+	end time.Time
+}
+
+func (o *outage) down() error {
+	if time.Now().Before(o.end) {
+		return fmt.Errorf("dial: %w", store.ErrUnavailable)
+	}
+	return nil
+}
+
+func (o *outage) Now(ctx context.Context) (time.Time, error) {
+	if err := o.down(); err != nil {
+		return time.Time{}, err
+	}
+	return time.Now(), nil
+}
+
+func (o *outage) Get(ctx context.Context, k store.Key) (store.Value, error) {
+	if err := o.down(); err != nil {
+		return store.Value{}, err
+	}
+	return o.DB.Get(ctx, k)
+}
+
+// TestOutageIsNoAnswer: a store that cannot be asked decides nothing, neither while a
+// proposal is stored nor while it waits; a lease that ends meanwhile leaves it open.
+func TestOutageIsNoAnswer(t *testing.T) {
+	for _, c := range []struct {
+		name     string
+		from, to time.Duration // of the outage
+		lease    time.Duration
+		want     safeexec.Action
+		err      error
+	}{
+		{"while it is stored", 0, time.Minute, time.Hour, safeexec.Approve, nil},
+		{"while it waits", 10 * time.Second, 5 * time.Minute, time.Hour, safeexec.Approve, nil},
+		{"longer than the lease", 0, 5 * time.Minute, 8 * time.Second, 0, context.DeadlineExceeded},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				files, err := file.Open(dir, file.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer files.Close()
+				db := &outage{DB: files}
+				a := &Approvals{DB: db, SessionID: "ghost_20260314_104512", Access: access.Rules{Approvers: []string{"U1"}}, Fence: func() uint64 { return 0 }}
+				p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: "ghost_20260314_104512_001", Class: safeexec.Risky, Expires: time.Now().Add(time.Hour)}
+				ctx, cancel := context.WithTimeout(t.Context(), c.lease)
+				defer cancel()
+				down := func() { db.end = time.Now().Add(c.to - c.from) }
+				if c.from == 0 {
+					down()
+				} else {
+					time.AfterFunc(c.from, down)
+				}
+				time.AfterFunc(c.to+time.Minute, func() {
+					s, err := Load(context.Background(), db, a.SessionID, p.ID)
+					if err != nil {
+						t.Error(err)
+						return
+					}
+					s.State, s.By, s.UseBy = StateApproved, "U1", time.Now().Add(UseBy)
+					if err := s.Put(context.Background(), db, a.SessionID, nil, nil); err != nil {
+						t.Error(err)
+					}
+				})
+				d, err := a.Ask(ctx, p)
+				if d.Action != c.want || !errors.Is(err, c.err) {
+					t.Errorf("%+v, %v", d, err)
+				}
+			})
+		})
+	}
+}
