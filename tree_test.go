@@ -95,6 +95,9 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/topology": {},
 	"ghostbot/cmd/ghostbot/totp":     {"ghostbot/bot/factor", "ghostbot/cmd/ghostbot/who"},
 	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit", "ghostbot/cmd/ghostbot/keyring"},
+	"ghostbot/cmd/ghostbot/ops":      {"ghostbot/agent", "ghostbot/bot", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/metrics", "ghostbot/cmd/ghostbot/observe", "ghostbot/store"},
+	"ghostbot/cmd/ghostbot/observe":  {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
+	"ghostbot/cmd/ghostbot/metrics":  {"ghostbot/agent", "ghostbot/cmd/ghostbot/observe", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/keyring":  {"ghostbot/audit", "ghostbot/store", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/pcap":     {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
 	"ghostbot/cmd/ghostbot":          {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
@@ -135,7 +138,7 @@ var (
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
 	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
-	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot", "github.com/google/gopacket", "github.com/klauspost/compress", "github.com/redis/go-redis/v9",
+	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot", "github.com/google/gopacket", "github.com/klauspost/compress", "github.com/prometheus/client_golang", "github.com/redis/go-redis/v9",
 }
 
 const (

@@ -66,6 +66,8 @@ type Options struct {
 	APIURL   string // "" for Slack's own; a missing slash at the end is added
 	Log      *slog.Logger
 	Redact   func(string) string
+	// Transport carries the calls of the Web API; nil: http.DefaultTransport.
+	Transport http.RoundTripper
 }
 
 // Front connects a desk with one Slack workspace.
@@ -87,7 +89,7 @@ func New(o Options) (*Front, error) {
 		return nil, err
 	}
 	opts := []slackgo.Option{
-		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout}),
+		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout, Transport: o.Transport}),
 		slackgo.OptionAppLevelToken(o.AppToken),
 	}
 	if o.APIURL != "" {

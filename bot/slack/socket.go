@@ -18,6 +18,9 @@ type job = link.Envelope
 // busy answers a command when too many others wait.
 var busy = map[string]any{"response_type": "ephemeral", "text": "ghostbot is overloaded. Nothing was started; try again in a minute."}
 
+// Connected reports whether there is a connection now.
+func (f *Front) Connected() bool { return f.link.State().Connected }
+
 // Deaf says since when nothing can be heard from Slack, when that is long; else "".
 func (f *Front) Deaf() string { return f.link.Deaf() }
 

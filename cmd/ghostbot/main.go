@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 
+	"ghostbot/cmd/ghostbot/ops"
 	"ghostbot/cmd/ghostbot/triage"
 	"ghostbot/safeexec"
 )
@@ -42,6 +43,7 @@ type cli struct {
 	out, err io.Writer
 	stateDir string
 	auditDir string
+	ops      *ops.Ops // of serve
 }
 
 // exitError carries an exit code with its one-line message.

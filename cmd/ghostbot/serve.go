@@ -19,10 +19,10 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/cloud"
-	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/cmd/ghostbot/memory"
+	"ghostbot/cmd/ghostbot/ops"
 	"ghostbot/cmd/ghostbot/topology"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
@@ -46,10 +46,16 @@ func serve(ctx context.Context, c *cli, args []string) error {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(c.err, nil))
-	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Log: log})
+	chosen := cfg.ops()
+	chosen.Log = log
+	if c.ops, err = ops.New(chosen); err != nil {
+		return fail(exitUsage, "%w", err)
+	}
+	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Log: log, Transport: c.ops.Transport()})
 	if err != nil {
 		return fail(exitUsage, "%w", err)
 	}
+	c.ops.Front(front)
 	p, err := build(ctx, c, cfg, front, log)
 	if err != nil {
 		return err
@@ -60,13 +66,14 @@ func serve(ctx context.Context, c *cli, args []string) error {
 			return err
 		}
 	}
-	return p.serve(ctx, front)
+	return p.answering(ctx, func(ctx context.Context) error { return p.serve(ctx, front) })
 }
 
 // program is everything that serve builds, in one pass.
 type program struct {
 	cfg      config
 	log      *slog.Logger
+	ops      *ops.Ops // nil: nobody watches
 	db       store.DB
 	close    func()
 	auditDir string
@@ -92,7 +99,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	if err != nil {
 		return nil, err
 	}
-	p := &program{cfg: cfg, log: log, auditDir: c.audits(), workDir: filepath.Join(c.state(), "work"), self: self,
+	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: c.audits(), workDir: filepath.Join(c.state(), "work"), self: self,
 		policy:   policy.New(policy.Options{Self: self}),
 		redactor: redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}}),
 	}
@@ -102,6 +109,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	if p.brain, err = brains.New(choice); err != nil {
 		return nil, fail(exitUsage, "%w", err)
 	}
+	p.brain = p.ops.Brain(p.brain)
 	keys, err := keyring.Keys(cfg.JournalKeyFile)
 	if err != nil {
 		return nil, fail(exitUsage, "GHOST_JOURNAL_KEY_FILE: %w", err)
@@ -115,7 +123,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	}
 	values := p.ring.Seal(db)
 	values.Refused = func(err error) { log.Error("stored value ignored", "why", err) }
-	p.db, p.owner, p.close = values, db.Installation(), func() { db.Close() }
+	p.db, p.owner, p.close = p.ops.DB(values), db.Installation(), func() { db.Close() }
 	if err := values.Check(context.Background(), store.Deployment); err != nil {
 		p.close()
 		return nil, fail(exitUnavailable, "state directory: %w; 'ghostbot audit sign' gives codes to what was stored before the key", err)
@@ -240,7 +248,7 @@ func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Lo
 	if err != nil {
 		return nil, err
 	}
-	return ledger.NewCase(log), nil
+	return p.ops.Log(sid, ledger.NewCase(log))
 }
 
 // investigator builds the gate, the captures and the agent of one case.
@@ -345,13 +353,7 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 	}
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	pages, err := health.New(p.cfg.HealthAddr, p.log)
-	if err != nil {
-		return fail(exitUsage, "%w", err)
-	}
-	pages.Watch("slack", front.Deaf)
 	var wg sync.WaitGroup
-	wg.Go(func() { pages.Run(ctx) })
 	wg.Go(func() {
 		if err := p.desk.Run(ctx); err != nil {
 			p.log.Error("desk ended", "err", err)
@@ -361,7 +363,7 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 		wg.Go(func() { _ = p.checkModel(ctx) }) // it only warns
 	}
 	p.sweepAtStart(ctx)
-	err = front.Serve(ctx, p.desk)
+	err := front.Serve(ctx, p.desk)
 	stop()
 	wg.Wait()
 	if err != nil {

@@ -1,6 +1,7 @@
 // Package health serves pages about the running process to whatever watches it:
 // /healthz answers 200 while every check is content and 503 with the reasons when
-// one is not. Others add pages of their own with [Server.Handle] before Run.
+// one is not; /readyz does the same for what has to hold before the process can take
+// work up. Others add pages of their own with [Server.Handle] before Run.
 //
 // Nothing on these pages is secret, and nothing on them changes anything: the server
 // answers GET and HEAD, has deadlines for slow peers, and is off unless an address is set.
@@ -30,7 +31,8 @@ type Server struct {
 	mux  *http.ServeMux
 
 	mu     sync.Mutex
-	checks []check
+	checks []check // of /healthz
+	needs  []check // of /readyz
 	at     net.Addr
 }
 
@@ -46,7 +48,8 @@ func New(addr string, log *slog.Logger) (*Server, error) {
 		return nil, err
 	}
 	s := &Server{addr: addr, log: log, mux: http.NewServeMux()}
-	s.Handle("/healthz", http.HandlerFunc(s.healthz))
+	s.Handle("/healthz", answer(s.Wrong))
+	s.Handle("/readyz", answer(s.Missing))
 	return s, nil
 }
 
@@ -74,10 +77,26 @@ func (s *Server) Watch(name string, ask func() string) {
 	s.checks = append(s.checks, check{name, ask})
 }
 
-// Wrong are the checks that are not content, as NAME: REASON.
-func (s *Server) Wrong() []string {
+// Patience is what a check of /readyz may take at most.
+const Patience = 3 * time.Second
+
+// Ready adds a check to /readyz: ask returns what is missing, "" when nothing is. It
+// answers within [Patience] and is called by many at a time.
+func (s *Server) Ready(name string, ask func() string) {
 	s.mu.Lock()
-	checks := slices.Clone(s.checks)
+	defer s.mu.Unlock()
+	s.needs = append(s.needs, check{name, ask})
+}
+
+// Wrong are the checks of /healthz that are not content, as NAME: REASON.
+func (s *Server) Wrong() []string { return s.unmet(func() []check { return s.checks }) }
+
+// Missing are the checks of /readyz that are not content, as NAME: REASON.
+func (s *Server) Missing() []string { return s.unmet(func() []check { return s.needs }) }
+
+func (s *Server) unmet(of func() []check) []string {
+	s.mu.Lock()
+	checks := slices.Clone(of())
 	s.mu.Unlock()
 	var out []string
 	for _, c := range checks {
@@ -88,15 +107,18 @@ func (s *Server) Wrong() []string {
 	return out
 }
 
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	if wrong := s.Wrong(); len(wrong) > 0 {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		fmt.Fprintln(w, strings.Join(wrong, "\n"))
-		return
-	}
-	fmt.Fprintln(w, "ok")
+// answer is the page of what asks says.
+func answer(ask func() []string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-store")
+		if wrong := ask(); len(wrong) > 0 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			fmt.Fprintln(w, strings.Join(wrong, "\n"))
+			return
+		}
+		fmt.Fprintln(w, "ok")
+	})
 }
 
 // Addr is where Run listens; nil before, and when there is no address.

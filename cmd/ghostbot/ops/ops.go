@@ -1,0 +1,149 @@
+// Package ops joins what operators look at to the program: pages with probes and
+// metrics. It stands at the program's interfaces as wrappers, and decides
+// nothing: without it every case goes the same way.
+//
+// A nil *Ops is one that watches nothing.
+package ops
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"sync/atomic"
+
+	"ghostbot/agent"
+	"ghostbot/bot"
+	"ghostbot/cmd/ghostbot/health"
+	"ghostbot/cmd/ghostbot/metrics"
+	"ghostbot/cmd/ghostbot/observe"
+	"ghostbot/store"
+)
+
+// Config is what operators chose.
+type Config struct {
+	HealthAddr string // "": no port is opened, and nothing is counted
+	Build      metrics.Build
+	Log        *slog.Logger
+}
+
+// Ops is how the program is, as far as operators want to know.
+type Ops struct {
+	pages    *health.Server
+	metrics  *metrics.Metrics // nil: nobody reads them
+	front    atomic.Pointer[Front]
+	draining atomic.Bool
+}
+
+// Front is what people are reached through.
+type Front interface {
+	// Deaf says since when it can hear nothing, when that is long; else "".
+	Deaf() string
+	// Connected reports whether it has a connection now.
+	Connected() bool
+}
+
+// New prepares the pages. Nothing is listened on before Run.
+func New(c Config) (*Ops, error) {
+	pages, err := health.New(c.HealthAddr, c.Log)
+	if err != nil {
+		return nil, err
+	}
+	o := &Ops{pages: pages}
+	pages.Watch("slack", o.deaf)
+	pages.Ready("slack", o.reached)
+	pages.Ready("bot", o.takes)
+	if c.HealthAddr != "" {
+		o.metrics = metrics.New(c.Build, func() bool { return o.reached() == "" })
+		pages.Handle("/metrics", o.metrics.Handler())
+	}
+	return o, nil
+}
+
+// Front says who tells whether people can be heard.
+func (o *Ops) Front(f Front) {
+	if o != nil {
+		o.front.Store(&f)
+	}
+}
+
+// Drain is called when the program was told to stop: it takes nothing up any more.
+func (o *Ops) Drain() {
+	if o != nil {
+		o.draining.Store(true)
+	}
+}
+
+// Run serves the pages until ctx ends.
+func (o *Ops) Run(ctx context.Context, db store.DB) {
+	if o == nil {
+		return
+	}
+	o.pages.Ready("store", func() string {
+		ctx, done := context.WithTimeout(ctx, health.Patience)
+		defer done()
+		if _, err := db.Now(ctx); err != nil {
+			return fmt.Sprintf("does not answer: %v", err)
+		}
+		return ""
+	})
+	o.pages.Run(ctx)
+}
+
+func (o *Ops) deaf() string {
+	if f := o.front.Load(); f != nil {
+		return (*f).Deaf()
+	}
+	return ""
+}
+
+func (o *Ops) reached() string {
+	if f := o.front.Load(); f != nil && (*f).Connected() {
+		return ""
+	}
+	return "not connected"
+}
+
+func (o *Ops) takes() string {
+	if o.draining.Load() {
+		return "told to stop, drains"
+	}
+	return ""
+}
+
+// Transport carries the front's HTTP requests; nil: the usual one.
+func (o *Ops) Transport() http.RoundTripper {
+	if o == nil || o.metrics == nil {
+		return nil
+	}
+	return observe.Transport(nil, o.metrics.Slack)
+}
+
+// DB is db, watched.
+func (o *Ops) DB(db store.DB) store.DB {
+	if o == nil || o.metrics == nil {
+		return db
+	}
+	return observe.DB(db, o.metrics.Store)
+}
+
+// Brain is b, watched.
+func (o *Ops) Brain(b agent.Brain) agent.Brain {
+	if o == nil || o.metrics == nil {
+		return b
+	}
+	return observe.Brain(b, o.metrics.Brain(b.Name()))
+}
+
+// Log is the log of a case, watched. What cannot be watched is closed.
+func (o *Ops) Log(sid string, l bot.Log) (bot.Log, error) {
+	if o == nil || o.metrics == nil {
+		return l, nil
+	}
+	w, err := observe.Log(sid, l, o.metrics)
+	if err != nil {
+		l.Close()
+		return nil, err
+	}
+	return w, nil
+}
