@@ -18,10 +18,17 @@ func (t *Tracker) TakeAll(in []Input, f func(*Input, *Event)) {
 	}
 }
 
+// need is what was seen of the stream of a segment.
+type need struct {
+	detail uint32
+	client bool  // the client sent it
+	acks   bool  // data waits for an ACK
+	last   int64 // the segment before
+}
+
 // ahead reads, to no other end, what the segments of a group will need.
 func (t *Tracker) ahead(in []Input) {
-	var detail [group]uint32
-	var last [group]int64
+	var needs [group]need
 	for i := range in {
 		in[i].guess = t.Table.Guess(in[i].hash)
 	}
@@ -29,26 +36,37 @@ func (t *Tracker) ahead(in []Input) {
 	for i := range in {
 		if n := in[i].guess; n != 0 {
 			k, s := t.Table.At(n - 1)
-			detail[i&(group-1)], last[i&(group-1)] = s.detail, s.Last
-			sum += k.Ports + s.Half[0].Bytes + uint64(s.Half[0].base) + s.Half[1].Bytes + uint64(s.Half[1].base) + uint64(s.Last)
+			f, r := &s.Half[in[i].Dir&1], &s.Half[in[i].Dir&1^1]
+			needs[i&(group-1)] = need{s.detail, s.Client == int8(in[i].Dir), r.unacked.n > 0, s.Last}
+			sum += k.Ports + f.Bytes + uint64(f.base) + r.Bytes + uint64(r.base)
 		}
 	}
 	for i := range in {
-		if n := detail[i&(group-1)]; n != 0 {
-			sum += t.detailAt(n-1).touch(&in[i], last[i&(group-1)])
+		if n := &needs[i&(group-1)]; n.detail != 0 {
+			sum += t.detailAt(n.detail-1).touch(&in[i], n)
 		}
 	}
 	t.read = sum
 }
 
 // touch reads a word of every line of the details that a segment of a direction needs.
-func (d *Detail) touch(in *Input, last int64) uint64 {
-	dir, now := int(in.Dir), in.Time
+func (d *Detail) touch(in *Input, n *need) uint64 {
+	dir, now := int(in.Dir&1), in.Time
 	a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
-	sum := uint64(a.Link) + uint64(a.ackWait) + uint64(a.MaxWindow) + uint64(a.ring[a.pos].at) + uint64(o.Link) + uint64(o.ackWait) + uint64(o.clearedAt) +
-		uint64(u.IdleMax) + uint64(d.Gap.Ahead(now-last)) + uint64(d.RTT[dir^1].Ahead(o.lastRTT))
-	if in.Segment.Len > 0 {
-		sum += uint64(d.Tag) + uint64(u.Server.Ahead(now-u.AskedAt)) + uint64(u.Mid.Ahead(now-u.lastServer))
+	sum := uint64(a.Link) + uint64(a.ring[a.pos].at) + uint64(o.lastRTT) + uint64(u.IdleMax) + uint64(d.Gap.Ahead(now-n.last))
+	if n.acks {
+		sum += uint64(d.RTT[dir^1].Ahead(o.lastRTT))
+	}
+	if in.Segment.Len == 0 {
+		return sum
+	}
+	sum += uint64(a.lastRTT) + uint64(a.quiet) + uint64(d.Tag)
+	switch {
+	case n.client:
+	case u.Waiting:
+		sum += uint64(u.Server.Ahead(now - u.AskedAt))
+	default:
+		sum += uint64(u.Mid.Ahead(now - u.lastServer))
 	}
 	return sum
 }

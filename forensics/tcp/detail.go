@@ -1,6 +1,8 @@
 package tcp
 
 import (
+	"math"
+
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/stat"
 )
@@ -13,22 +15,26 @@ const (
 )
 
 // Detail is what is known of a connection beyond its state: what the rules and the
-// report need. It is kept while the budget lasts.
+// report need. It is kept while the budget lasts. Its parts begin where lines of a cache
+// do.
 type Detail struct {
 	Gap      stat.Dist // between segments of either direction
 	room     [rooms]uint32
 	RTT      [2]stat.Dist // of what a direction sent, until its ACK was here
 	Turns    Turns
-	Side     [2]Side
 	Tag      uint32 // of the caller
+	_        [36]byte
+	Side     [2]Side
 	Count    [2][Classes]uint32
 	Evidence [Classes][evidence]uint32 // first frames of each verdict
 	RSTs     [2]ResetMark              // the first RST of each direction
+	_        [16]byte
 }
 
 // Side is what one direction really did, as far as headers tell. What nearly every
 // segment needs stands first and together: with many connections, time goes by while
-// it is loaded.
+// it is loaded. The first line of the cache is for what the direction sends, the second
+// for what the other one acknowledges, the third for data.
 type Side struct {
 	Link      uint32 // interface, or a mark of the pair of link addresses; 0: unknown
 	TTLMin    uint8
@@ -37,31 +43,37 @@ type Side struct {
 	copies    uint8
 	alone     bool           // the last segment began a message
 	tags      [recent]uint16 // of the ring's packets: most are told apart by them
-	run       uint8
-	runSeq    uint32
 	ids       idTrack
-	Probes    uint32 // keep-alives without an answer so far
-	Jumps     uint32
-	Resent    uint32 // data sent again whose first copy was seen here, not acknowledged: lost behind this point
-	Filled    uint32 // data that came late though its first copy was never seen here: lost before this point
-	AfterGap  uint32 // of Resent and Filled, those within a second after the longest silence
-	Swing     int64  // sum of the differences of successive RTTs
-	lastRTT   int64
-	ackedAt   int64 // when the other side acknowledged all of this one's data
-	ackWait   int64
-	AckedLen  int // largest segment that was acknowledged
-	lastLen   int
-	big       int                  // length of the first segment that is larger than all that were acknowledged
-	bigEnd    uint32               // the sequence number that acknowledges it
-	lastData  int64                // time of the last new data
-	quiet     int64                // silence of the connection before the last new data
-	clearedAt int64                // when all of this side's data was acknowledged, with data or without
-	InFlight  int                  // most bytes that were sent and not acknowledged, as far as seen here
-	MaxLen    int                  // largest segment sent
-	MaxWindow int                  // announced, scaled
-	Rate      *stat.Series[Amount] // new bytes over time, for large transfers
+	MaxWindow int // announced, scaled
 	zeroSince int64
-	ring      [recent]packet
+	lastData  int64 // time of the last new data
+
+	Swing     int64 // sum of the differences of successive RTTs
+	lastRTT   int64
+	ackedAt   int64  // when the other side acknowledged all of this one's data
+	clearedAt int64  // when all of this side's data was acknowledged, with data or without
+	AckedLen  int    // largest segment that was acknowledged
+	big       int32  // length of the first segment that is larger than all that were acknowledged
+	bigEnd    uint32 // the sequence number that acknowledges it
+	ackWait   int32  // ns, as far as it goes
+	runSeq    uint32
+	Jumps     uint32
+	Probes    uint16 // keep-alives without an answer so far, as far as it goes
+	run       uint8
+	OpenRun   uint8 // resends of a segment that was never acknowledged
+
+	quiet    int64 // silence of the connection before the last new data
+	lastLen  int
+	InFlight int                  // most bytes that were sent and not acknowledged, as far as seen here
+	MaxLen   int                  // largest segment sent
+	Rate     *stat.Series[Amount] // new bytes over time, for large transfers
+	Begun    uint32               // messages that began after a pause
+	Paired   uint32               // of these, those whose second part left when the first was acknowledged
+	Resent   uint32               // data sent again whose first copy was seen here, not acknowledged: lost behind this point
+	Filled   uint32               // data that came late though its first copy was never seen here: lost before this point
+	AfterGap uint32               // of Resent and Filled, those within a second after the longest silence
+	Largest  uint32               // frame of the first segment of the length MaxLen
+	ring     [recent]packet
 
 	Leaps     uint32 // differences of successive RTTs above 8 ms
 	Needless  uint32 // data sent again though its ACK was seen
@@ -78,12 +90,10 @@ type Side struct {
 	MaxRun    uint8            // most times that one sequence number was sent again without an answer
 	Stall     int64            // longest time that one segment took from its first copy to its ACK, with resends
 	StallAt   uint32           // frame of the last resend of it
-	OpenRun   uint8            // resends of a segment that was never acknowledged
 	OpenLen   int              // its length
 	OpenSince int64            // its first copy
 	OpenQuiet int64            // silence before its first copy
 	LostLen   [2]int           // smallest and largest segment that was sent again
-	Largest   uint32           // frame of the first segment of the length MaxLen
 	Frames    [evidence]uint32 // of Resent and Filled
 	LateAt    [evidence]uint32
 	CopyAt    [evidence]uint32
@@ -91,14 +101,13 @@ type Side struct {
 	FullTimes uint32
 	Nagle     uint32 // small segments that waited for a delayed ACK of the one before
 	NagleAt   [evidence]uint32
-	Begun     uint32 // messages that began after a pause
-	Paired    uint32 // of these, those whose second part left when the first was acknowledged
 	PairAt    [evidence]uint32
 	MaxProbes uint32
 	ProbeAt   uint32
 	runFirst  int64
 	runLen    int
 	runQuiet  int64
+	_         [32]byte
 }
 
 // Amount is a number of bytes in a series.
@@ -220,6 +229,11 @@ const (
 // reset makes details as new.
 func (d *Detail) reset() {
 	*d = Detail{}
+	d.begin()
+}
+
+// begin prepares details that are new.
+func (d *Detail) begin() {
 	d.Gap.Use(d.room[:roomGap])
 	for i, x := range [...]*stat.Dist{&d.RTT[0], &d.RTT[1], &d.Turns.Server, &d.Turns.Mid} {
 		x.Use(d.room[roomGap+i*roomRTT:][:roomRTT])
@@ -243,7 +257,7 @@ func (t *Tracker) detail(s *Stream) *Detail {
 			t.details = append(t.details, new([detailChunk]Detail))
 		}
 		t.made++
-		t.detailAt(i).reset()
+		t.detailAt(i).begin()
 	}
 	s.detail = i + 1
 	return t.detailAt(i)
@@ -371,8 +385,7 @@ func (t *Tracker) observe(e *Event, in *Input) {
 		a.lastData = e.Time
 	}
 	late := a.ids.late(in, g)
-	had, vain := a.Resent+a.Filled, a.Needless
-	a.repeat(e, late)
+	lost, vain := a.repeat(e, late)
 	o.answered(e)
 	a.window(e)
 	if d.Turns.take(e) {
@@ -381,8 +394,10 @@ func (t *Tracker) observe(e *Event, in *Input) {
 		}
 		d.Turns.idleStamp = g.TSVal
 	} else if after := e.Time - d.Turns.IdleAt; after < 1e9 {
-		a.AfterGap += a.Resent + a.Filled - had
-		if a.Needless > vain {
+		if lost {
+			a.AfterGap++
+		}
+		if vain {
 			a.held(g, d.Turns.idleStamp, after)
 		}
 	}
@@ -432,8 +447,9 @@ func (k *idTrack) late(in *Input, g *Segment) bool {
 	return k.tsSet && d < 0
 }
 
-// repeat sorts what came again or late by its reason.
-func (a *Side) repeat(e *Event, late bool) {
+// repeat sorts what came again or late by its reason. It reports data that came because it
+// had been lost, or in vain.
+func (a *Side) repeat(e *Event, late bool) (lost, vain bool) {
 	g := e.Segment
 	if e.Verdict.Has(LostSegment) {
 		a.Holes++
@@ -441,16 +457,17 @@ func (a *Side) repeat(e *Event, late bool) {
 	again := e.Verdict.Has(Retransmission) || e.Verdict.Has(OutOfOrder)
 	switch {
 	case !again || e.Verdict.Has(KeepAlive) || g.Len == 0 && g.Flags&(SYN|FIN) == 0:
-		return
+		return false, false
 	case late:
 		if e.covered || e.known {
 			a.Doubled++
 		}
 		a.Late++
 		note(&a.LateAt, e.Frame)
-		return
+		return false, false
 	case e.covered:
 		a.Needless++
+		vain = true
 	case e.known || g.Flags&(SYN|FIN) != 0:
 		a.Resent++
 		note(&a.Frames, e.Frame)
@@ -469,7 +486,7 @@ func (a *Side) repeat(e *Event, late bool) {
 			a.LostLen[0] = g.Len
 		}
 		a.LostLen[1] = max(a.LostLen[1], g.Len)
-		if g.Len < a.big && before(a.bigEnd-uint32(a.big)-1, g.Seq) && before(g.Seq, a.bigEnd) {
+		if g.Len < int(a.big) && before(a.bigEnd-uint32(a.big)-1, g.Seq) && before(g.Seq, a.bigEnd) {
 			a.big = 0 // it goes in smaller parts now: its ACK does not say that it fits
 		}
 	}
@@ -483,6 +500,7 @@ func (a *Side) repeat(e *Event, late bool) {
 	if t := e.Time - a.runFirst; a.runFirst > 0 && t > a.Stall {
 		a.Stall, a.StallAt = t, e.Frame
 	}
+	return !vain, vain
 }
 
 // answered handles what an ACK says of the other direction; a is that direction.
@@ -495,14 +513,14 @@ func (a *Side) answered(e *Event) {
 		a.run, a.OpenRun = 0, 0
 	}
 	if a.big > 0 && !before(g.Ack, a.bigEnd) {
-		a.AckedLen, a.big = max(a.AckedLen, a.big), 0
+		a.AckedLen, a.big = max(a.AckedLen, int(a.big)), 0
 	}
 	if g.Ack == e.Stream.Half[e.Dir^1].next {
 		a.clearedAt = e.Time
 	}
 	a.ackedAt, a.ackWait = 0, 0
 	if e.RTT > 0 && g.Len == 0 {
-		a.ackedAt, a.ackWait = e.Time, e.RTT
+		a.ackedAt, a.ackWait = e.Time, int32(min(e.RTT, math.MaxInt32))
 	}
 }
 
@@ -567,7 +585,7 @@ func (a *Side) sent(e *Event, o *Side) {
 		a.MaxLen, a.Largest = g.Len, e.Frame
 	}
 	if a.big == 0 && g.Len > a.AckedLen {
-		a.big, a.bigEnd = g.Len, g.Seq+uint32(g.Len)
+		a.big, a.bigEnd = int32(min(g.Len, math.MaxInt32)), g.Seq+uint32(g.Len)
 	}
 	if a.ackedAt > 0 && a.ackWait > delayedMin && a.ackWait < delayedMax && e.Time-a.ackedAt-e.Stream.leg(e.Dir) < 5e6 && a.lastLen > 0 && a.lastLen < 1000 && g.Len < 1400 {
 		a.Nagle++
@@ -624,13 +642,15 @@ func (a *Side) swing(rtt int64) {
 
 // probes counts keep-alives that nobody answers.
 func (a *Side) probes(e *Event, o *Side) {
-	o.Probes = 0
+	if o.Probes != 0 {
+		o.Probes = 0
+	}
 	if !e.Verdict.Has(KeepAlive) {
 		return
 	}
-	a.Probes++
-	if a.Probes > a.MaxProbes {
-		a.MaxProbes, a.ProbeAt = a.Probes, e.Frame
+	a.Probes += uint16(min(1, math.MaxUint16-a.Probes))
+	if uint32(a.Probes) > a.MaxProbes {
+		a.MaxProbes, a.ProbeAt = uint32(a.Probes), e.Frame
 	}
 }
 

@@ -221,6 +221,7 @@ type Stream struct {
 	Closed      uint8  // how the connection ended: see the constants
 	Reused      bool
 	retired     bool // its details were given up
+	_           [8]byte
 }
 
 // How a connection ended.
