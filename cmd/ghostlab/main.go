@@ -39,7 +39,7 @@ const usage = `usage: ghostlab demo [--addr HOST:PORT] [--incident NAME] [--list
        ghostlab azure [--addr HOST:PORT] [--seed FILE] [--speed N]
        ghostlab gemini --script FILE [--addr HOST:PORT]
        ghostlab pcapgen PROFILE -o FILE [--size N] [--seed N] | --list
-       ghostlab pcapbench [PROFILE...] [--size N] [--runs N] [--ghostbot PATH] [--dir DIR]`
+       ghostlab pcapbench [PROFILE...] [--size N] [--runs N] [--connections N] [--ghostbot PATH] [--dir DIR]`
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)

@@ -20,16 +20,8 @@ import (
 	"ghostbot/internal/pcapgen"
 )
 
-// Bars of the capture benchmark. Ratios hold on any machine; everything they compare ran in the
-// same run on the same file. Time is compared without the digest, which neither of the others
-// computes: it is SHA-256 on one core, and no analysis, however fast, ends before it. The ratios
-// with the digest, and how long the digest alone takes, are printed beside.
-const (
-	barTshark   = 80   // times tshark's single pass, at least
-	barTcptrace = 0.7  // of tcptrace's time, at most
-	barCat      = 0.25 // of cat's rate, at least, bulk only
-	barMemory   = 150  // MB resident, at most
-)
+// crowd is how many connections the capture has by which memory is measured.
+const crowd = 1_000_000
 
 // tsharkPart is the part of a profile that tshark reads; its cost per packet is constant.
 func tsharkPart(profile string) int64 {
@@ -54,8 +46,9 @@ type bench struct {
 	ghostbot, dir string
 	size          int64
 	runs          int
+	crowd         int
 	out           io.Writer
-	missed        int
+	bars          []bar
 }
 
 // pcapbench compares `ghostbot pcap` with cat, tcptrace and tshark on the profiles of pcapgen.
@@ -64,12 +57,13 @@ func pcapbench(ctx context.Context, args []string, out, log io.Writer) error {
 	size := fs.String("size", "1GiB", "")
 	binary := fs.String("ghostbot", "", "")
 	runs := fs.Int("runs", 3, "")
+	connections := fs.Int("connections", crowd, "")
 	dir := fs.String("dir", "", "")
 	profiles, err := parseArgs(fs, args, out, len(pcapgen.Profiles()))
 	if err != nil {
 		return err
 	}
-	b := bench{runs: *runs, out: out}
+	b := bench{runs: *runs, crowd: *connections, out: out}
 	if b.size, err = bytesOf(*size); err != nil {
 		return fmt.Errorf("%w: --size %q: want bytes as in 64MiB or 1GiB", errUsage, *size)
 	}
@@ -78,6 +72,9 @@ func pcapbench(ctx context.Context, args []string, out, log io.Writer) error {
 	}
 	if b.runs < 1 {
 		return fmt.Errorf("%w: --runs %d: want 1 or more", errUsage, b.runs)
+	}
+	if b.crowd < 0 || b.crowd > 10*crowd {
+		return fmt.Errorf("%w: --connections %d: want 0 (none) to %d", errUsage, b.crowd, 10*crowd)
 	}
 	if b.ghostbot, err = findBot(*binary); err != nil {
 		return err
@@ -89,15 +86,53 @@ func pcapbench(ctx context.Context, args []string, out, log io.Writer) error {
 	if len(profiles) == 0 {
 		profiles = profileNames()
 	}
+	return b.measure(ctx, profiles, log)
+}
+
+// measure measures the profiles and the crowd, and prints the bars.
+func (b *bench) measure(ctx context.Context, profiles []string, log io.Writer) error {
+	before := load()
 	for _, p := range profiles {
 		fmt.Fprintf(log, "measuring %s\n", p)
 		if err := b.profile(ctx, p); err != nil {
 			return err
 		}
 	}
-	if b.missed > 0 {
-		return fmt.Errorf("%w: %d of them", errMissed, b.missed)
+	if b.crowd > 0 {
+		fmt.Fprintf(log, "measuring %d connections\n", b.crowd)
+		if err := b.many(ctx); err != nil {
+			return err
+		}
 	}
+	fmt.Fprintf(b.out, "\nbars (load average of the last minute: %s at the start, %s at the end)\n", before, load())
+	if missed := table(b.out, b.bars); missed > 0 {
+		return fmt.Errorf("%w: %d of them", errMissed, missed)
+	}
+	return nil
+}
+
+// many measures the memory that a crowd of open connections takes.
+func (b *bench) many(ctx context.Context) error {
+	name := filepath.Join(b.dir, "crowd.pcap")
+	f, err := os.Create(name)
+	if err != nil {
+		return fmt.Errorf("%w: %v", errUnavailable, err)
+	}
+	defer os.Remove(name)
+	st, err := pcapgen.Crowd(interruptible{ctx, f}, b.crowd)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(b.out, "\ncrowd: %d packets, %d bytes, %d connections\n", st.Packets, st.Bytes, st.Connections)
+	m, err := b.time(ctx, name, b.ghostbot, "pcap", "--json", name)
+	if err != nil {
+		return err
+	}
+	b.row("ghostbot pcap --json", m)
+	b.bars = append(b.bars, bar{profile: "crowd", what: fmt.Sprintf("MB resident, %d connections", st.Connections), value: m.resident, most: barCrowd})
 	return nil
 }
 
@@ -119,27 +154,27 @@ func (b *bench) profile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	b.row("cat to /dev/null", cat, "", 0, 0, 0)
+	b.row("cat to /dev/null", cat)
 	floor, err := b.repeat(ctx, whole, func() (measure, error) { return digest(whole) })
 	if err != nil {
 		return err
 	}
-	b.row("SHA-256 of the file, one core", floor, "", 0, 0, 0)
+	b.row("SHA-256 of the file, one core", floor)
 	full, err := b.time(ctx, whole, b.ghostbot, "pcap", "--json", whole)
 	if err != nil {
 		return err
 	}
-	b.row("ghostbot pcap --json", full, "MB resident", full.resident, 0, barMemory)
+	b.row("ghostbot pcap --json", full)
 	bare, err := b.time(ctx, whole, b.ghostbot, "pcap", "--json", "--no-hash", whole)
 	if err != nil {
 		return err
 	}
-	share := 0.0
+	b.row("ghostbot pcap --json --no-hash", bare)
+	b.bars = append(b.bars, bar{profile: name, what: "MB resident", value: max(full.resident, bare.resident), most: barMemory})
 	if name == "bulk" {
-		share = barCat
+		b.bars = append(b.bars, bar{profile: name, what: "of cat's rate, without the digest", value: cat.seconds / bare.seconds, least: barCat})
 	}
-	b.row("ghostbot pcap --json --no-hash", bare, "of cat's rate", cat.seconds/bare.seconds, share, 0)
-	b.others(ctx, ours{full.seconds, bare.seconds, floor.seconds}, whole, part, float64(all.Packets)/float64(some.Packets))
+	b.others(ctx, name, ours{full.seconds, bare.seconds, floor.seconds}, whole, part, float64(all.Packets)/float64(some.Packets))
 	return ctx.Err()
 }
 
@@ -159,12 +194,12 @@ func digest(name string) (measure, error) {
 }
 
 // others measures the programs that people use today; one that is not there has no row.
-func (b *bench) others(ctx context.Context, o ours, whole, part string, scale float64) {
+func (b *bench) others(ctx context.Context, name string, o ours, whole, part string, scale float64) {
 	trace, err := b.time(ctx, whole, "tcptrace", "-n", "-l", whole)
-	if b.skipped("tcptrace -n -l", err) {
-		b.row("tcptrace -n -l", trace, "of its time", o.bare/trace.seconds, 0, barTcptrace)
-		b.beside(fmt.Sprintf("%.2f of its time with the digest, which alone takes %.2f", o.full/trace.seconds, o.floor/trace.seconds))
+	if b.measured("tcptrace -n -l", err) {
+		b.row("tcptrace -n -l", trace)
 	}
+	b.compare(bar{profile: name, what: "of tcptrace's time", most: barTcptrace}, err, o, func(s float64) float64 { return s / trace.seconds })
 	args := []string{"-n", "-r", part, "-Y", "tcp", "-T", "fields"}
 	for _, f := range tsharkFields() {
 		args = append(args, "-e", f)
@@ -172,43 +207,37 @@ func (b *bench) others(ctx context.Context, o ours, whole, part string, scale fl
 	once := *b
 	once.runs = 1
 	shark, err := once.time(ctx, part, "tshark", args...)
-	if b.skipped("tshark", err) {
+	if b.measured("tshark", err) {
 		what := fmt.Sprintf("tshark, one pass (%.1f s x %.1f)", shark.seconds, scale)
 		shark.seconds *= scale
-		b.row(what, shark, "times as fast", shark.seconds/o.bare, barTshark, 0)
-		b.beside(fmt.Sprintf("%.1f times as fast with the digest; the digest alone is %.1f times as fast", shark.seconds/o.full, shark.seconds/o.floor))
+		b.row(what, shark)
 	}
+	b.compare(bar{profile: name, what: "times tshark's pass", least: barTshark}, err, o, func(s float64) float64 { return shark.seconds / s })
 }
 
-// beside prints what belongs to the row above and has no bar.
-func (b *bench) beside(text string) { fmt.Fprintf(b.out, "  %42s %s\n", "", text) }
+// compare adds a bar twice: for the analysis alone and with the digest.
+func (b *bench) compare(x bar, err error, o ours, ratio func(float64) float64) {
+	y := x
+	x.what, y.what = x.what+", without the digest", x.what+", with the digest"
+	if err != nil {
+		x.missing, y.missing = err.Error(), err.Error()
+	} else {
+		x.value, y.value, y.floor = ratio(o.bare), ratio(o.full), ratio(o.floor)
+	}
+	b.bars = append(b.bars, x, y)
+}
 
-// skipped says why there is no figure; it returns whether there is one.
-func (b *bench) skipped(what string, err error) bool {
+// measured says why there is no figure; it returns whether there is one.
+func (b *bench) measured(what string, err error) bool {
 	if err != nil {
 		fmt.Fprintf(b.out, "  %-42s not measured: %v\n", what, err)
 	}
 	return err == nil
 }
 
-// row prints one line; a bar of 0 is none.
-func (b *bench) row(what string, m measure, unit string, value, least, most float64) {
-	fmt.Fprintf(b.out, "  %-42s %8.2f s %8.0f MB", what, m.seconds, m.resident)
-	if unit != "" {
-		fmt.Fprintf(b.out, " %8.2f %s", value, unit)
-	}
-	verdict := "ok"
-	if least > 0 && value < least || most > 0 && value > most {
-		verdict = "MISSED"
-		b.missed++
-	}
-	switch {
-	case least > 0:
-		fmt.Fprintf(b.out, " (bar: %g or more, %s)", least, verdict)
-	case most > 0:
-		fmt.Fprintf(b.out, " (bar: %g or less, %s)", most, verdict)
-	}
-	fmt.Fprintln(b.out)
+// row prints what one program took.
+func (b *bench) row(what string, m measure) {
+	fmt.Fprintf(b.out, "  %-42s %8.2f s %8.0f MB\n", what, m.seconds, m.resident)
 }
 
 // measure is wall time and peak resident memory. The kernel counts into the latter what this program

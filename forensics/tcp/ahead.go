@@ -29,10 +29,13 @@ type need struct {
 // ahead reads, to no other end, what the segments of a group will need.
 func (t *Tracker) ahead(in []Input) {
 	var needs [group]need
+	var sum uint64
+	for i := range in {
+		sum += uint64(in[i].Segment.Seq) + in[i].Key.Ports + in[i].hash
+	}
 	for i := range in {
 		in[i].guess = t.Table.Guess(in[i].hash)
 	}
-	var sum uint64
 	for i := range in {
 		if n := in[i].guess; n != 0 {
 			k, s := t.Table.At(n - 1)

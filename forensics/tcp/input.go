@@ -24,6 +24,7 @@ type Input struct {
 	Tag     uint8 // of the caller
 	quoted  bool
 	path    path
+	_       [16]byte // three lines of a cache, which another core filled
 }
 
 // kind is what can be done with a segment.

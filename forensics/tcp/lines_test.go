@@ -16,7 +16,7 @@ func TestLines(t *testing.T) {
 	}{
 		{"Detail", unsafe.Sizeof(d)}, {"Detail.room", unsafe.Offsetof(d.room)}, {"Detail.RTT", unsafe.Offsetof(d.RTT)}, {"Detail.Turns", unsafe.Offsetof(d.Turns)},
 		{"Detail.Side", unsafe.Offsetof(d.Side)}, {"Side", unsafe.Sizeof(s)}, {"Side.Swing", unsafe.Offsetof(s.Swing)}, {"Side.quiet", unsafe.Offsetof(s.quiet)},
-		{"Side.ring", unsafe.Offsetof(s.ring)}, {"record of a stream", 40 + unsafe.Sizeof(Stream{}) + 8},
+		{"Side.ring", unsafe.Offsetof(s.ring)}, {"Input", unsafe.Sizeof(Input{})}, {"record of a stream", 40 + unsafe.Sizeof(Stream{}) + 8},
 	} {
 		if tt.at%line != 0 {
 			t.Errorf("%s ends or begins at %d", tt.what, tt.at)

@@ -71,22 +71,21 @@ const (
 
 // Segment is a TCP header.
 type Segment struct {
-	Seq, Ack  uint32
-	Flags     uint8
-	Win       uint16
-	Len       int    // payload on the wire
-	Payload   []byte // as far as captured
-	Cut       bool   // the header is not captured completely
-	Scale     int8   // -1: no option
-	MSS       uint16
-	SACKOK    bool
-	HasTime   bool
-	TSVal     uint32
-	TSEcr     uint32
-	SACK      [2]uint32 // the first block
-	SACKs     uint8     // number of blocks
-	MPTCP     bool
-	HeaderLen int
+	Seq, Ack uint32
+	Flags    uint8
+	Win      uint16
+	Len      int    // payload on the wire
+	Payload  []byte // as far as captured
+	Cut      bool   // the header is not captured completely
+	Scale    int8   // -1: no option
+	MSS      uint16
+	SACKOK   bool
+	HasTime  bool
+	TSVal    uint32
+	TSEcr    uint32
+	SACK     [2]uint32 // the first block
+	SACKs    uint8     // number of blocks
+	MPTCP    bool
 }
 
 // parse reads the header of a segment. It refuses what tshark does not analyse:
@@ -102,7 +101,7 @@ func (g *Segment) parse(v *frame.View) bool {
 		return false
 	}
 	*g = Segment{Seq: binary.BigEndian.Uint32(b[4:]), Ack: binary.BigEndian.Uint32(b[8:]), Flags: b[13], Win: binary.BigEndian.Uint16(b[14:]),
-		Len: v.L4Len - head, Scale: -1, HeaderLen: head}
+		Len: v.L4Len - head, Scale: -1}
 	if len(b) < head {
 		g.Cut = true
 		if len(b) > 20 {

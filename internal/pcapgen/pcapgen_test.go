@@ -3,9 +3,11 @@ package pcapgen
 import (
 	"bytes"
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/hex"
 	"errors"
 	"io"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -291,3 +293,30 @@ func BenchmarkWrite(b *testing.B) {
 		})
 	}
 }
+
+// TestCrowd: as many connections as were asked for, five packets each, and the error of a full disk.
+func TestCrowd(t *testing.T) {
+	var b bytes.Buffer
+	st, err := Crowd(&b, 300)
+	if err != nil || st.Connections != 300 || st.Packets != 1500 || st.TCP != 1500 || st.Bytes != int64(b.Len()) {
+		t.Errorf("%+v, %d bytes, %v", st, b.Len(), err)
+	}
+	seen := map[string]bool{}
+	for rest := b.Bytes()[fileHeader:]; len(rest) > 0; {
+		n := recordHeader + int(binary.LittleEndian.Uint32(rest[8:]))
+		if f := rest[recordHeader:n]; f[47] == syn {
+			seen[string(f[26:38])] = true
+		}
+		rest = rest[n:]
+	}
+	if len(seen) != 300 {
+		t.Errorf("%d connections told apart", len(seen))
+	}
+	if _, err := Crowd(failing{}, 1e5); err == nil || !strings.HasPrefix(err.Error(), "writing a capture of 100000 connections: ") {
+		t.Errorf("a full disk: %v", err)
+	}
+}
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, io.ErrShortWrite }
