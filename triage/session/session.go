@@ -22,6 +22,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"regexp"
@@ -352,6 +353,12 @@ func (x *Session) read(name string) ([]byte, error) {
 func (x *Session) write(name string, b []byte) error { return replace(x.dir, name, b) }
 
 func replace(dir *beneath.Dir, name string, b []byte) error {
+	return replaceWith(dir, name, func(w io.Writer) error { _, err := w.Write(b); return err })
+}
+
+// replaceWith puts what write writes in the place of a file, whole or not at all. A
+// plan of hundreds of processes is not held in memory twice for it.
+func replaceWith(dir *beneath.Dir, name string, write func(io.Writer) error) error {
 	tmp := name + ".new"
 	if err := dir.Remove(tmp); err != nil {
 		return err
@@ -360,11 +367,24 @@ func replace(dir *beneath.Dir, name string, b []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.WriteAt(b, 0)
+	err = write(&appender{f: f})
 	if err = errors.Join(err, f.Sync(), f.Close()); err != nil {
 		return err
 	}
 	return errors.Join(dir.Replace(tmp, dir, name), dir.Sync())
+}
+
+// appender writes a new file from its beginning on.
+type appender struct {
+	f  *beneath.File
+	at int64
+}
+
+// Write implements [io.Writer].
+func (a *appender) Write(p []byte) (int, error) {
+	n, err := a.f.WriteAt(p, a.at)
+	a.at += int64(n)
+	return n, err
 }
 
 func (x *Session) save() error {
@@ -386,13 +406,14 @@ func encode(v any) ([]byte, error) {
 // Put stores a document under its checksum. Only snapshot.json and plan.json
 // have one.
 func (x *Session) Put(name string, v any) error {
-	b, err := encode(v)
+	sum := sha256.New()
+	err := replaceWith(x.dir, name, func(w io.Writer) error {
+		e := json.NewEncoder(io.MultiWriter(w, sum))
+		e.SetEscapeHTML(false)
+		return e.Encode(v)
+	})
 	if err == nil {
-		err = x.write(name, b)
-	}
-	if err == nil {
-		sum := sha256.Sum256(b)
-		x.Manifest.Checksums[name] = hex.EncodeToString(sum[:])
+		x.Manifest.Checksums[name] = hex.EncodeToString(sum.Sum(nil))
 		err = x.save()
 	}
 	if err != nil {

@@ -70,7 +70,7 @@ func snapshot(ctx context.Context, c *call) (int, error) {
 	}
 	defer x.Close()
 	c.session = x.Manifest.SessionID
-	c.log("%d processes in %.1f s", len(snap.Records), snap.WindowS+snap.SelfSeconds)
+	c.log("%d processes in a window of %.1f s and %.3f s beside it", len(snap.Records), snap.WindowS, snap.SelfSeconds)
 	doc := snapshotDoc{Envelope: c.engine.Envelope(c.session), State: x.Manifest.State, System: snap.System, Can: capabilityOf(snap.Can), WindowS: snap.WindowS, Kernel: snap.Kernel, Processes: []process{}}
 	list := slices.Clone(snap.Records)
 	slices.SortStableFunc(list, func(a, b scan.Record) int {

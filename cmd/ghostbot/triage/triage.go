@@ -118,11 +118,12 @@ func usage(format string, args ...any) error { return &usageError{fmt.Sprintf(fo
 
 // gcPercent keeps a look at hundreds of processes small: it is over before a
 // larger heap would pay.
-const gcPercent = 25
+const gcPercent = 16
 
 // Run executes one command line after the word agent and returns its exit code.
 func Run(ctx context.Context, args []string, s Streams) int {
 	debug.SetGCPercent(gcPercent)
+	shed()
 	c := &call{s: s}
 	if data := os.Getenv("GHOSTBOT_DATA"); data != "" && os.Getenv("GHOST_STATE_DIR") == "" {
 		c.s.State = data
