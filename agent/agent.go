@@ -359,7 +359,7 @@ type Question struct {
 const KeyApply = "apply"
 
 // MaxPicks is how many things people may pick from.
-const MaxPicks = 10
+const MaxPicks = 40
 
 // Pick is one thing that people may pick.
 type Pick struct {

@@ -31,7 +31,7 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string, picked
 		if err != nil || why != "" {
 			return refuse("%s", why), err
 		}
-		if why := d.mayAnswer(ctx, q.Question, by, team, info.Opening.Place.Channel); why != "" {
+		if why := d.mayAnswer(ctx, proposing(q.Question, key), by, team, asking(q.Question, key, info)); why != "" {
 			d.noteAnswer(ctx, sid, q.Question, by, access.Plain(why))
 			return refuse("%s", why), nil
 		}
@@ -95,11 +95,30 @@ func (d *Desk) over(ctx context.Context, sid string) (c CaseInfo, why string, er
 	return c, "", nil
 }
 
+// proposing is a question as an answer has to be held against it: what proposes
+// something is for those who may approve it.
+func proposing(q agent.Question, key string) agent.Question {
+	if len(q.Picks) > 0 && key == agent.KeyApply {
+		q.Who = "approvers"
+	}
+	return q
+}
+
+// asking is what an answer is held against. One that proposes what was picked is held
+// against the rules of the commands that follow.
+func asking(q agent.Question, key string, c CaseInfo) access.About {
+	a := access.About{Channel: c.Opening.Place.Channel, Class: safeexec.Risky.String()}
+	if len(q.Picks) > 0 && key == agent.KeyApply {
+		a.Requester = c.Opening.Requester
+	}
+	return a
+}
+
 // mayAnswer says why a person may not answer; "" lets them. "anyone" means every
 // full member of the workspace.
-func (d *Desk) mayAnswer(ctx context.Context, q agent.Question, by, team, channel string) string {
+func (d *Desk) mayAnswer(ctx context.Context, q agent.Question, by, team string, about access.About) string {
 	if q.Who != "anyone" {
-		why, ok := d.o.Access.May(ctx, d.o.Front, by, team, access.About{Channel: channel, Class: safeexec.Risky.String()})
+		why, ok := d.o.Access.May(ctx, d.o.Front, by, team, about)
 		if ok {
 			return ""
 		}

@@ -7,6 +7,7 @@
 package hosts
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -37,6 +38,7 @@ type Request struct {
 	Do         string
 	Port       int   // Look: who listens there comes first
 	PIDs       []int // Look: these come first
+	Rows, Skip int   // Look: how many are printed, and how many before them are not
 	Since      string
 	Session    string // of a look; all others
 	PID        int
@@ -45,8 +47,12 @@ type Request struct {
 	High       bool // its risk may be more than medium; two people
 }
 
-// maxRows is how many processes a look prints.
-const maxRows = 5
+// How many processes a look prints for a brain, and at most: more would not be
+// printed whole.
+const (
+	maxRows = 5
+	MaxRows = 10
+)
 
 // shapes of arguments; the policy has them too.
 var (
@@ -72,6 +78,8 @@ func (r Request) Check() error {
 		return fmt.Errorf("do %q is not known (accepted: %s)", r.Do, strings.Join(Verbs(), " "))
 	case r.Do != Look && !sessionForm.MatchString(r.Session):
 		return fmt.Errorf("%s wants the session of a look", r.Do)
+	case r.Rows < 0 || r.Rows > MaxRows || r.Skip < 0 || r.Skip > 1000 || r.Skip > 0 && !sessionForm.MatchString(r.Session):
+		return fmt.Errorf("a look prints at most %d rows, and goes on only in its own session", MaxRows)
 	case r.Port < 0 || r.Port > 65535:
 		return fmt.Errorf("%d is no port", r.Port)
 	case r.Since != "" && !sinceForm.MatchString(r.Since):
@@ -97,7 +105,10 @@ func (r Request) Argv(self string) ([]string, error) {
 	argv := []string{self, "agent"}
 	switch r.Do {
 	case Look:
-		argv = append(argv, "plan", "--here", "--format", "case", "--exit-code", "always0", "--limit", strconv.Itoa(maxRows))
+		argv = append(argv, "plan", "--here", "--format", "case", "--exit-code", "always0", "--limit", strconv.Itoa(cmp.Or(r.Rows, maxRows)))
+		if r.Skip > 0 {
+			argv = append(argv, "--session", r.Session, "--skip", strconv.Itoa(r.Skip))
+		}
 		if r.Port > 0 {
 			argv = append(argv, "--port", strconv.Itoa(r.Port))
 		}

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"ghostbot/agent"
+	"ghostbot/agent/hosts"
 	"ghostbot/agent/playbook/place"
 	"ghostbot/agent/playbook/suspect"
 )
@@ -89,8 +90,13 @@ func (b *board) processes(all []suspicion) (agent.Turn, bool) {
 // step is one command about a suspicion, with its hypothesis before the first.
 func (b *board) step(s suspicion) agent.Turn {
 	t := agent.Turn{Text: "I look at the processes of this machine."}
-	if m, ok := s.state.Next.(agent.TriageProcesses); !ok || m.Do != "look" {
+	switch m := s.state.Next.(type) {
+	case agent.RunShell:
 		t.Text = s.state.Text
+	case agent.TriageProcesses:
+		if m.Do != hosts.Look {
+			t.Text = ""
+		}
 	}
 	if _, known := b.known()[s.ID]; !known {
 		t.Moves = append(t.Moves, agent.ManageHypotheses{Add: []agent.Hypothesis{{ID: s.ID, Description: s.Says, State: agent.Active}}})

@@ -121,16 +121,45 @@ func (t *Triage) run(ctx context.Context) (agent.Conclusion, error) {
 	if k.Opened.Focus != nil {
 		focus = *k.Opened.Focus
 	}
-	res, err := t.command(ctx, 0, hosts.Request{Do: hosts.Look, Port: focus.Port, PIDs: focus.PIDs, Since: focus.Since}, hosts.Row{}, k.Requester)
+	seen, id, ok, err := t.look(ctx, focus, k.Requester)
 	if err != nil {
 		return agent.Conclusion{}, err
 	}
-	seen, ok := hosts.ReadLook(res.Output)
 	if !ok {
 		return t.conclude(ctx, agent.Conclusion{EndedBy: Kind, Complete: agent.Complete{Verdict: Kind, Summary: "The processes of this machine could not be looked at.",
-			Gaps: []string{"The look gave nothing that could be read (" + res.AuditID + ")."}}})
+			Gaps: []string{"The look gave nothing that could be read (" + id + ")."}}})
 	}
 	return t.decide(ctx, seen, k.Requester)
+}
+
+// maxPages bounds how often a look is asked for more.
+const maxPages = agent.MaxPicks / hosts.MaxRows
+
+// look judges all processes once, and prints what is to be decided page by page.
+func (t *Triage) look(ctx context.Context, f agent.Focus, by string) (seen hosts.Seen, id string, ok bool, err error) {
+	q := hosts.Request{Do: hosts.Look, Port: f.Port, PIDs: f.PIDs, Since: f.Since, Rows: hosts.MaxRows}
+	for page := range maxPages {
+		res, err := t.command(ctx, page, q, hosts.Row{}, by)
+		if err != nil {
+			return seen, "", false, err
+		}
+		more, read := hosts.ReadLook(res.Output)
+		switch {
+		case !read && page == 0:
+			return seen, res.AuditID, false, nil
+		case !read:
+			return seen, id, true, nil
+		case page == 0:
+			seen, id = more, res.AuditID
+		default:
+			seen.Rows, seen.Omitted = append(seen.Rows, more.Rows...), more.Omitted
+		}
+		if seen.Omitted == 0 {
+			break
+		}
+		q.Session, q.Skip = seen.Session, len(seen.Rows)
+	}
+	return seen, id, true, nil
 }
 
 // decide asks until people leave it at that or pick something.
@@ -152,7 +181,7 @@ func (t *Triage) decide(ctx context.Context, seen hosts.Seen, by string) (agent.
 				return agent.Conclusion{}, err
 			}
 		case a.Key == Apply && a.By != "" && len(picked) > 0:
-			return t.apply(ctx, picked, a.By)
+			return t.apply(ctx, picked, a.By, by)
 		default:
 			return t.conclude(ctx, left(head, a))
 		}
@@ -220,7 +249,7 @@ func does(r hosts.Row) string {
 func (t *Triage) question(n int, head string, seen hosts.Seen, rows []hosts.Row) agent.Question {
 	q := agent.Question{
 		ID: "triage-" + strconv.Itoa(n), Kind: AskTriage, Who: "anyone", Text: head, Expires: t.o.Now().UTC().Add(t.o.TTL),
-		Options: []agent.Option{{Key: Leave, Label: "Leave them"}, {Key: Explain, Label: "Explain"}, {Key: Apply, Label: "Apply selected"}},
+		Options: []agent.Option{{Key: Leave, Label: "Dismiss"}, {Key: Explain, Label: "Explain"}, {Key: Apply, Label: "Apply selected"}},
 	}
 	for i, r := range rows {
 		q.Picks = append(q.Picks, agent.Pick{
@@ -264,8 +293,8 @@ func (t *Triage) explain(ctx context.Context, n int, seen hosts.Seen, rows, pick
 }
 
 // apply proposes what was picked, one after the other.
-func (t *Triage) apply(ctx context.Context, picked []hosts.Row, by string) (agent.Conclusion, error) {
-	c := agent.Conclusion{EndedBy: Kind, By: by, Complete: agent.Complete{Verdict: Kind}}
+func (t *Triage) apply(ctx context.Context, picked []hosts.Row, picker, by string) (agent.Conclusion, error) {
+	c := agent.Conclusion{EndedBy: Kind, By: picker, Complete: agent.Complete{Verdict: Kind}}
 	done := 0
 	for i, r := range picked {
 		text, ok, err := t.one(ctx, 1000+10*i, r, by)

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"context"
+	"fmt"
 	"strings"
 
 	slackgo "github.com/slack-go/slack"
@@ -16,6 +17,9 @@ import (
 // button that is pressed. Their values are the question's own keys, never what they
 // stand for.
 const actPicks = "ghost_picks"
+
+// groupMax is how many boxes Slack lets one group have.
+const groupMax = 10
 
 // optionMax is how long Slack lets the text of a box be.
 const optionMax = 75
@@ -40,16 +44,20 @@ func picks(m show.Message) []slackgo.Block {
 		}
 		return []slackgo.Block{slackgo.NewRichTextBlock("picked", slackgo.NewRichTextSection(bold("Selected  "), word(cut(isolate(strings.Join(labels, "; ")), 1500))))}
 	}
-	var all, on []*slackgo.OptionBlockObject
-	for _, p := range q.Picks {
-		o := slackgo.NewOptionBlockObject(p.Key, plainText(oneLine(p.Label), optionMax), plainText(oneLine(p.About), optionMax))
-		if all = append(all, o); p.Selected {
-			on = append(on, o)
+	var out []slackgo.Block
+	for i := 0; i < len(q.Picks); i += groupMax {
+		var all, on []*slackgo.OptionBlockObject
+		for _, p := range q.Picks[i:min(i+groupMax, len(q.Picks))] {
+			o := slackgo.NewOptionBlockObject(p.Key, plainText(oneLine(p.Label), optionMax), plainText(oneLine(p.About), optionMax))
+			if all = append(all, o); p.Selected {
+				on = append(on, o)
+			}
 		}
+		boxes := slackgo.NewCheckboxGroupsBlockElement(actPicks, all...)
+		boxes.InitialOptions = on
+		out = append(out, slackgo.NewActionBlock(fmt.Sprintf("picks%d", i/groupMax), boxes))
 	}
-	boxes := slackgo.NewCheckboxGroupsBlockElement(actPicks, all...)
-	boxes.InitialOptions = on
-	return []slackgo.Block{slackgo.NewActionBlock("picks", boxes)}
+	return out
 }
 
 // picked is what is ticked in the message whose button was pressed.

@@ -184,7 +184,7 @@ func TestTriagePortSquatter(t *testing.T) {
 		t.Errorf("the card does not say what it is: %s", card.all())
 	}
 	asker := l.users["oncall-checkout"].ID
-	if o := l.tick("incidents", asker, card.TS, "Apply selected"); !strings.Contains(o.private(), "Nothing is selected") {
+	if o := l.tick("incidents", l.approver(0), card.TS, "Apply selected"); !strings.Contains(o.private(), "Nothing is selected") {
 		t.Errorf("nothing was ticked: %q", o.private())
 	}
 	l.tick("incidents", asker, card.TS, "Explain", "1")
@@ -201,7 +201,10 @@ func TestTriagePortSquatter(t *testing.T) {
 		}
 		return next.TS != ""
 	})
-	l.tick("incidents", asker, next.TS, "Apply selected", "1")
+	if o := l.tick("incidents", asker, next.TS, "Apply selected", "1"); !strings.Contains(o.private(), "may not decide") {
+		t.Errorf("somebody who may not decide picked: %q", o.private())
+	}
+	l.tick("incidents", l.approver(1), next.TS, "Apply selected", "1")
 	ask := l.said("incidents", "agent apply --here --attended")
 	for _, want := range []string{"--targets", strconv.Itoa(s.pid) + ":", "--action kill", "--max-risk medium", "squatter-server", "judged"} {
 		if !strings.Contains(ask.all(), want) {
@@ -243,7 +246,7 @@ func TestTriageDenied(t *testing.T) {
 	l := newLab(t)
 	l.run()
 	sid, card := l.plan("--pid " + strconv.Itoa(s.pid))
-	l.tick("incidents", l.users["oncall-checkout"].ID, card.TS, "Apply selected", "1")
+	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
 	ask := l.said("incidents", "agent apply --here --attended")
 	l.deny("incidents", l.approver(0), ask.TS)
 	l.closed(sid)
@@ -304,7 +307,7 @@ func TestTriageRecycledBetweenCardAndApproval(t *testing.T) {
 	l := newLab(t)
 	l.run()
 	sid, card := l.plan("--port " + s.port)
-	l.tick("incidents", l.users["oncall-checkout"].ID, card.TS, "Apply selected", "1")
+	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
 	ask := l.said("incidents", "agent apply --here --attended")
 	_ = syscall.Kill(s.pid, syscall.SIGKILL)
 	<-s.gone

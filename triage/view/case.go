@@ -74,9 +74,10 @@ type CaseRow struct {
 	Parent     string  `json:"parent,omitempty"`    // of a zombie
 }
 
-// NewCase makes the document; limit bounds the rows, 0 is five. What is older than
+// NewCase makes the document; limit bounds the rows, 0 is five, and skip leaves out
+// those before them. What is older than
 // youngest and not in focus is left out; 0 leaves nothing out.
-func NewCase(p *plan.Plan, snap *scan.Snapshot, limit int, youngest time.Duration) *Case {
+func NewCase(p *plan.Plan, snap *scan.Snapshot, limit, skip int, youngest time.Duration) *Case {
 	if limit <= 0 {
 		limit = 5
 	}
@@ -119,6 +120,7 @@ func NewCase(p *plan.Plan, snap *scan.Snapshot, limit int, youngest time.Duratio
 	}
 	c.Holders = len(focused)
 	all := slices.Concat(focused, rest)
+	all = all[min(skip, len(all)):]
 	c.Processes = append(c.Processes, all[:min(limit, len(all))]...)
 	c.Omitted = len(all) - len(c.Processes)
 	return c

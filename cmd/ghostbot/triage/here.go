@@ -20,6 +20,7 @@ type hereOptions struct {
 	sessions        string // where sessions live, "" in the state directory
 	attended, loses bool
 	maxRisk         string
+	skip            int           // how many processes before those that are printed are not
 	youngest        time.Duration // of --since: older processes are left out; 0: none are
 }
 
@@ -80,7 +81,7 @@ func (c *call) attend(o *act.Options) error {
 // caseDoc is what an investigation reads of a plan: a few rows, and enough beside
 // them to say that no process explains a symptom.
 func (c *call) caseDoc(p *plan.Plan, snap *scan.Snapshot, v *view.Plan) *view.Case {
-	d := view.NewCase(p, snap, c.limit, c.youngest)
+	d := view.NewCase(p, snap, c.limit, c.skip, c.youngest)
 	d.New, d.Since = v.New, v.Since
 	return d
 }

@@ -98,6 +98,7 @@ func planFlags(c *call, f *flag.FlagSet) {
 	f.StringVar(&c.only, "only", "", "")
 	f.IntVar(&c.limit, "limit", 0, "")
 	f.IntVar(&c.limit, "max-candidates", 0, "")
+	f.IntVar(&c.skip, "skip", 0, "")
 	f.Float64Var(&c.minPosterior, "min-posterior", 0, "")
 	f.Float64Var(&c.minPosterior, "threshold", 0, "")
 	f.Float64Var(&c.minAge, "min-age", 0, "")
@@ -161,7 +162,7 @@ func (c *call) planChecks() (fields []string, o plan.Focus, err error) {
 		return nil, o, usage("--prose-style %q is not known (accepted: %s)", c.prose, strings.Join(view.Styles, " "))
 	case !(c.minPosterior >= 0 && c.minPosterior <= 1):
 		return nil, o, usage("--min-posterior %v is no probability", c.minPosterior)
-	case c.limit < 0 || !(c.minAge >= 0):
+	case c.limit < 0 || c.skip < 0 || !(c.minAge >= 0):
 		return nil, o, usage("--limit and --min-age are not below 0")
 	case c.port < 0 || c.port > 65535:
 		return nil, o, usage("--port %d is no port", c.port)
