@@ -81,7 +81,7 @@ var arrows = map[string][]string{
 	"ghostbot/bot/slack/*":      {},
 	"ghostbot/bot/slack/people": {"ghostbot/bot/access"},
 	"ghostbot/bot/factor":       {"ghostbot/store"},
-	"ghostbot/bot/slack":        {"ghostbot/bot", "ghostbot/agent/hosts", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/bot/slack/...", "ghostbot/safeexec", "ghostbot/agent"},
+	"ghostbot/bot/slack":        {"ghostbot/bot", "ghostbot/agent/hosts", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/bot/slack/...", "ghostbot/bot/thread", "ghostbot/safeexec", "ghostbot/agent"},
 
 	"ghostbot/forensics":   {"ghostbot/forensics/..."},
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},

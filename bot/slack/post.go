@@ -7,7 +7,6 @@ import (
 	"log/slog"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -15,6 +14,8 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/access"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/pace"
+	"ghostbot/bot/thread"
 )
 
 // metadataType marks this bot's messages.
@@ -41,6 +42,7 @@ type apiError struct {
 	after time.Duration
 	final bool
 	gone  bool
+	lost  bool
 }
 
 func (e *apiError) Error() string             { return e.err.Error() }
@@ -48,6 +50,7 @@ func (e *apiError) Unwrap() error             { return e.err }
 func (e *apiError) RetryAfter() time.Duration { return e.after }
 func (e *apiError) Permanent() bool           { return e.final }
 func (e *apiError) Gone() bool                { return e.gone }
+func (e *apiError) Missing() bool             { return e.lost }
 
 func classify(err error) error {
 	if err == nil {
@@ -58,11 +61,10 @@ func classify(err error) error {
 	switch {
 	case errors.As(err, &limited):
 		out.after = limited.RetryAfter
-	case err.Error() == "ratelimited" || err.Error() == "rate_limited":
-		out.after = time.Second
 	default:
 		out.final = slices.Contains(permanentCodes, code0(err))
 		out.gone = slices.Contains(goneCodes, code0(err))
+		out.lost = code0(err) == "message_not_found"
 	}
 	return out
 }
@@ -76,45 +78,13 @@ func code0(err error) string {
 	return err.Error()
 }
 
-// pacer keeps posts to one channel near Slack's one a second, with a short burst
-// (chat.postMessage, rate limits page: "short bursts of more than one message").
-type pacer struct {
-	mu   sync.Mutex
-	next map[string]time.Time
-}
-
-const (
-	paceEvery = time.Second
-	paceBurst = 15 * time.Second // how far a channel may run ahead; Slack's 429 is obeyed besides
-)
-
-// urgent reports whether people wait for the message: the first lines of a case,
-// and what only they can answer.
-func urgent(k show.Kind) bool {
-	return k == show.KindRoot || k == show.KindProgress || k == show.KindCard || k == show.KindQuestion
-}
-
-// Turn implements [thread.Paced]. What people wait for is counted and not held back:
-// Slack says itself (429) when it is too much.
-func (f *Front) Turn(p bot.Place, k show.Kind) time.Time {
-	at := f.pace.take(p.Channel)
-	if urgent(k) {
-		return time.Time{}
+// Turn implements [thread.Paced].
+func (f *Front) Turn(p bot.Place, m show.Message, edit bool, u thread.Urgency) time.Duration {
+	key := m.SessionID + " " + m.Key
+	if edit {
+		return f.gate.Edit(key, pace.Urgency(u))
 	}
-	return at
-}
-
-// take counts one post to channel and tells when it is due.
-func (p *pacer) take(channel string) time.Time {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	now := time.Now()
-	at := p.next[channel]
-	if floor := now.Add(-paceBurst); at.Before(floor) {
-		at = floor
-	}
-	p.next[channel] = at.Add(paceEvery)
-	return at
+	return f.gate.Post(p.Channel, key, pace.Urgency(u))
 }
 
 func metadata(m show.Message) slackgo.MsgOption {

@@ -39,6 +39,7 @@ import (
 
 	"ghostbot/bot"
 	"ghostbot/bot/slack/link"
+	"ghostbot/bot/slack/pace"
 	"ghostbot/bot/slack/people"
 )
 
@@ -66,8 +67,10 @@ type Options struct {
 	APIURL   string // "" for Slack's own; a missing slash at the end is added
 	Log      *slog.Logger
 	Redact   func(string) string
-	// Transport carries the calls of the Web API; nil: http.DefaultTransport.
+	// Transport carries the calls of the Web API; nil: over the network.
 	Transport http.RoundTripper
+	// Socket are options of the connection.
+	Socket []socketmode.Option
 }
 
 // Front connects a desk with one Slack workspace.
@@ -77,7 +80,11 @@ type Front struct {
 	log  *slog.Logger
 	desk *bot.Desk
 	me   *slackgo.AuthTestResponse
-	pace pacer
+	gate *pace.Gate
+	// Connections so far; next is closed at the next one.
+	mu    sync.Mutex
+	conns uint64
+	next  chan struct{}
 	// What follows an acknowledgement is left to others than the workers.
 	whispers, windows lane
 	who               *people.Directory
@@ -88,24 +95,29 @@ func New(o Options) (*Front, error) {
 	if err := CheckTokens(o.AppToken, o.BotToken); err != nil {
 		return nil, err
 	}
+	log := o.Log
+	if log == nil {
+		log = slog.New(slog.DiscardHandler)
+	}
+	if d, ok := http.DefaultTransport.(*http.Transport); ok && o.Transport == nil {
+		many := d.Clone()
+		many.MaxIdleConnsPerHost = 32 // many cases call at a time
+		o.Transport = many
+	}
+	f := &Front{
+		log:  log,
+		gate: pace.NewGate(), next: make(chan struct{}), whispers: make(lane, queueLen), windows: make(lane, queueLen),
+	}
 	opts := []slackgo.Option{
-		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout, Transport: o.Transport}),
+		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout, Transport: &pace.Transport{Base: o.Transport, Refused: f.refused}}),
 		slackgo.OptionAppLevelToken(o.AppToken),
 	}
 	if o.APIURL != "" {
 		opts = append(opts, slackgo.OptionAPIURL(strings.TrimSuffix(o.APIURL, "/")+"/"))
 	}
-	log := o.Log
-	if log == nil {
-		log = slog.New(slog.DiscardHandler)
-	}
-	api := slackgo.New(o.BotToken, opts...)
-	f := &Front{
-		api: api, log: log,
-		pace: pacer{next: map[string]time.Time{}}, whispers: make(lane, queueLen), windows: make(lane, queueLen),
-	}
-	f.link = link.New(link.Options{Socket: socketmode.New(api), Log: log, Handle: f.handle, Case: caseOf, Busy: busy})
-	f.who = people.New(api, f.home, ackWithin)
+	f.api = slackgo.New(o.BotToken, opts...)
+	f.link = link.New(link.Options{Socket: socketmode.New(f.api, o.Socket...), Log: log, Handle: f.handle, Case: caseOf, Busy: busy, Connected: f.connected})
+	f.who = people.New(f.api, f.home, ackWithin)
 	return f, nil
 }
 
@@ -115,6 +127,33 @@ func (f *Front) home() people.Home {
 		return people.Home{}
 	}
 	return people.Home{Team: f.me.TeamID, Enterprise: f.me.EnterpriseID}
+}
+
+// refused ends Serve: a bot whose token counts no more can show nothing to anybody.
+func (f *Front) refused(method, code string) {
+	if method != "apps.connections.open" && method != "auth.test" { // whoever asked these two says so
+		f.link.Fail(fmt.Errorf("%w: SLACK_BOT_TOKEN: %s", ErrToken, code))
+	}
+}
+
+// connected lets waiting cards be written again: whatever people pressed meanwhile was
+// lost.
+func (f *Front) connected(again bool) {
+	if !again {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.conns++
+	close(f.next)
+	f.next = make(chan struct{})
+}
+
+// Renewed implements [thread.Renewed].
+func (f *Front) Renewed() (n uint64, next <-chan struct{}) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.conns, f.next
 }
 
 // CheckTokens says what is wrong with the form of the two tokens, without

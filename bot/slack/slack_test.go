@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -131,7 +130,7 @@ func TestErrorsSayWhatToDo(t *testing.T) {
 	}
 	status, body = 200, `{"ok":false,"error":"message_not_found"}`
 	var p bot.Permanent
-	if err := f.Update(context.Background(), bot.Place{Channel: "C1"}, "1.1", everyMessage()["say"]); !errors.As(err, &p) || !p.Permanent() {
+	if err := f.Update(context.Background(), bot.Place{Channel: "C2"}, "1.1", everyMessage()["say"]); !errors.As(err, &p) || !p.Permanent() {
 		t.Errorf("message_not_found = %v, want permanent", err)
 	}
 	for _, code := range []string{"channel_not_found", "not_in_channel", "is_archived", "thread_not_found", "restricted_action_thread_locked", "internal_error"} {
@@ -159,32 +158,6 @@ func TestRefusedLayoutFallsBackToText(t *testing.T) {
 	if ts, err := f.Post(context.Background(), bot.Place{Channel: "C1"}, everyMessage()["say"]); err != nil || ts != "5.5" || calls != 2 {
 		t.Errorf("Post = %q, %v after %d calls", ts, err, calls)
 	}
-}
-
-func TestPacerKeepsToOneASecondAfterABurst(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		f := &Front{pace: pacer{next: map[string]time.Time{}}}
-		start := time.Now()
-		c1 := bot.Place{Channel: "C1"}
-		var last time.Time
-		for range 20 {
-			last = f.Turn(c1, show.KindLog)
-		}
-		if d := last.Sub(start); d < 3*time.Second || d > 6*time.Second {
-			t.Errorf("the 20th post is due after %s, want a burst of 15 or 16 and then one a second", d)
-		}
-		if at := f.Turn(bot.Place{Channel: "C2"}, show.KindLog); at.After(start) {
-			t.Errorf("another channel waits until %s", at)
-		}
-		for _, k := range []show.Kind{show.KindRoot, show.KindProgress, show.KindCard, show.KindQuestion} {
-			if at := f.Turn(c1, k); at.After(start) {
-				t.Errorf("people wait for a %s until %s", k, at)
-			}
-		}
-		if d := f.Turn(c1, show.KindSay).Sub(last); d != 5*time.Second {
-			t.Errorf("what people wait for is not counted: the next line comes %s after the last one", d)
-		}
-	})
 }
 
 func TestRawClick(t *testing.T) {

@@ -48,11 +48,30 @@ type Board interface {
 	Find(ctx context.Context, p Place, m show.Message) (addr string, err error)
 }
 
-// Paced is a board that takes only so many messages in a while. What people wait for
-// is due at once; a line of the log that waits for its turn keeps no card back.
+// Urgency is how much a message, or an edit, matters.
+type Urgency int
+
+// The levels of urgency.
+const (
+	Idle   Urgency = iota // it shows what is shown already
+	Normal                // nobody waits for it
+	Urgent                // people wait for it
+)
+
+// Paced is a board that takes only so much in a while.
 type Paced interface {
-	// Turn counts a message of this kind and says when it is due.
-	Turn(p Place, k show.Kind) time.Time
+	// Turn says how long a new message, or an edit, still has to wait; 0: it is due, and
+	// counted. Who waits asks again.
+	Turn(p Place, m show.Message, edit bool, u Urgency) time.Duration
+}
+
+// Renewed is a board that people's clicks reach over a connection that may break. After
+// each new connection the cards that wait for a decision are written once more,
+// whatever they show.
+type Renewed interface {
+	// Renewed is the number of connections so far, and a channel that is closed at
+	// the next one.
+	Renewed() (n uint64, next <-chan struct{})
 }
 
 // Feed is the entries of one case, to read.
@@ -107,7 +126,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
 		rules: o.Rules, m: m, body: o.Body, again: o.Again,
-		edited: map[string]time.Time{}, due: map[string]time.Time{}, seen: NewSeen(),
+		edited: map[string]time.Time{}, late: map[string]time.Time{}, check: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
 
@@ -161,6 +180,9 @@ type Permanent interface{ Permanent() bool }
 // it, or not any more.
 type Unreachable interface{ Gone() bool }
 
+// Missing marks an error of a front that says that a message is not there any more.
+type Missing interface{ Missing() bool }
+
 // Delayed marks an error of a front that says when to try again.
 type Delayed interface{ RetryAfter() time.Duration }
 
@@ -178,7 +200,12 @@ type Projector struct {
 	m      Map
 	n      uint64               // entries applied to show
 	edited map[string]time.Time // last edit of a summarising message
-	due    map[string]time.Time // when messages have their turn that were not posted yet
+	late   map[string]time.Time // not before, as the board said: too fast
+	check  map[string]bool      // cards to write once more whatever they show
+	conns  uint64               // connections of the board so far, see [Renewed]
+	open   int                  // cards and questions that wait
+	since  time.Time            // when cards were written once more
+	redo   time.Time            // when they will be; zero: not at all
 	again  time.Time            // when cards are written again; zero: not at all
 	body   func(sid string) ([]byte, error)
 	seen   Seen
@@ -187,6 +214,7 @@ type Projector struct {
 // Run shows entries until ctx ends.
 func (p *Projector) Run(ctx context.Context) {
 	backoff := time.Second
+	p.conns, _ = p.renewed()
 	for ctx.Err() == nil {
 		changed := p.log.Changed()
 		next, err := p.pass(ctx)
@@ -196,11 +224,7 @@ func (p *Projector) Run(ctx context.Context) {
 		case ctx.Err() != nil:
 			return
 		case err != nil:
-			next = backoff
-			var d Delayed
-			if errors.As(err, &d) && d.RetryAfter() > next {
-				next = d.RetryAfter()
-			}
+			next = max(backoff, delay(err))
 			backoff = min(2*backoff, retryMax)
 			p.slog.Warn("thread is behind the journal", "session_id", p.sid, "entry", p.n, "retry_in", next, "err", err)
 			changed = nil // an outage is waited out; the comparison catches up
@@ -224,17 +248,84 @@ const retryMax = 30 * time.Second
 // view of the case go. Most cases wait for people most of the time.
 const restAfter = 2 * time.Second
 
-// sleep waits for d or a change, and tells whether all of d has passed.
+// delay is how long a board asks to wait; 0 when it does not.
+func delay(err error) time.Duration {
+	if d := Delayed(nil); errors.As(err, &d) {
+		return d.RetryAfter()
+	}
+	return 0
+}
+
+// sleep waits for d, a change, or a new connection to people who have something to
+// decide, and tells whether all of d has passed.
 func (p *Projector) sleep(ctx context.Context, changed <-chan struct{}, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
+	_, renewed := p.renewed()
+	if p.open == 0 {
+		renewed = nil
+	}
 	select {
 	case <-changed:
+	case <-renewed:
 	case <-ctx.Done():
 	case <-t.C:
 		return true
 	}
 	return false
+}
+
+func (p *Projector) renewed() (n uint64, next <-chan struct{}) {
+	if b, ok := p.front.(Renewed); ok {
+		return b.Renewed()
+	}
+	return 0, nil
+}
+
+// reconcileEvery bounds how often the waiting cards of a case are written once more.
+const reconcileEvery = time.Minute
+
+// reconcileSpread is the time in which all cases do it.
+const reconcileSpread = 20 * time.Second
+
+// reconcile marks the cards that wait for a decision, after a new connection. The
+// cases take their time, each another one.
+func (p *Projector) reconcile(ms []show.Message) (next time.Duration) {
+	p.open = 0
+	for _, m := range ms {
+		if waits(m) {
+			p.open++
+		}
+	}
+	n, _ := p.renewed()
+	switch {
+	case n == p.conns:
+		return 0
+	case p.open == 0:
+		p.conns, p.redo = n, time.Time{}
+		return 0
+	case p.redo.IsZero():
+		sum := sha256.Sum256([]byte(p.sid))
+		p.redo = time.Now().Add(time.Duration(sum[0]) * reconcileSpread / 256)
+		if at := p.since.Add(reconcileEvery); at.After(p.redo) {
+			p.redo = at
+		}
+	}
+	if d := time.Until(p.redo); d > 0 {
+		return d
+	}
+	p.conns, p.since, p.redo = n, time.Now(), time.Time{}
+	for _, m := range ms {
+		if waits(m) && p.m.Sent[m.Key].Addr != "" {
+			p.check[m.Key] = true
+		}
+	}
+	return 0
+}
+
+// waits reports whether people still have to answer m.
+func waits(m show.Message) bool {
+	return m.Kind == show.KindCard && m.Card.State == "PENDING" || m.Kind == show.KindQuestion && m.Question.Answer == nil
 }
 
 // pass applies new entries and writes what differs, once. next is when a
@@ -244,14 +335,25 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 		return 0, err
 	}
 	p.rewriteCards()
+	messages := p.show.Messages()
+	next = p.reconcile(messages)
 	var behind error
-	for _, m := range p.show.Messages() {
-		if d := p.turn(m); d > 0 {
-			next = sooner(next, d)
+	var held [Urgent + 1]bool // new messages of this urgency wait, and others behind them
+	for _, m := range messages {
+		fresh := p.m.Sent[m.Key].Addr == ""
+		class := urgency(m, !fresh)
+		if fresh && held[class] {
 			continue
 		}
-		wait, err := p.write(ctx, m)
-		if err != nil && p.m.Sent[m.Key].Addr != "" && ctx.Err() == nil {
+		wait, wrote, err := p.write(ctx, m, class)
+		if d := delay(err); d > 0 && ctx.Err() == nil { // this one is too fast, others need not be
+			p.slog.Info("the board takes no more for a while", "session_id", p.sid, "key", m.Key, "retry_in", d)
+			p.late[m.Key], wait, err = time.Now().Add(d), d, nil
+			if fresh {
+				held = [Urgent + 1]bool{true, true, true}
+			}
+		}
+		if err != nil && !fresh && ctx.Err() == nil {
 			behind = fmt.Errorf("message %s: %w", m.Key, err) // an edit that fails keeps no new message back
 			continue
 		}
@@ -259,7 +361,11 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 			return 0, fmt.Errorf("message %s: %w", m.Key, err)
 		}
 		next = sooner(next, wait)
-		if p.stale() && m.Kind != show.KindRoot {
+		held[class] = held[class] || fresh && wait > 0
+		if fresh && wait > 0 && m.Kind == show.KindRoot {
+			return next, nil // everything else is in its thread
+		}
+		if wrote && p.stale() && m.Kind != show.KindRoot {
 			return time.Millisecond, nil // newer entries first decide what is shown
 		}
 	}
@@ -275,6 +381,19 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	return next, nil
 }
 
+// urgency tells whether people wait for a message, or for its edit.
+func urgency(m show.Message, edit bool) Urgency {
+	switch m.Kind {
+	case show.KindCard, show.KindQuestion:
+		return Urgent
+	case show.KindRoot, show.KindProgress:
+		if !edit || finished(m) {
+			return Urgent
+		}
+	}
+	return Normal
+}
+
 // sooner is the shorter of two waits, of which 0 is none.
 func sooner(a, b time.Duration) time.Duration {
 	if a <= 0 || b > 0 && b < a {
@@ -283,18 +402,16 @@ func sooner(a, b time.Duration) time.Duration {
 	return a
 }
 
-// turn is how long a new message has to wait for its turn; 0: it is due.
-func (p *Projector) turn(m show.Message) time.Duration {
-	board, ok := p.front.(Paced)
-	if !ok || p.m.Sent[m.Key].Addr != "" {
-		return 0
+// turn is how long a message or its edit has to wait; 0: it is due.
+func (p *Projector) turn(m show.Message, edit bool, u Urgency) time.Duration {
+	if d := time.Until(p.late[m.Key]); d > 0 {
+		return d
 	}
-	at, ok := p.due[m.Key]
-	if !ok {
-		at = board.Turn(p.m.Place, m.Kind)
-		p.due[m.Key] = at
+	delete(p.late, m.Key)
+	if board, ok := p.front.(Paced); ok {
+		return board.Turn(p.m.Place, m, edit, u)
 	}
-	return time.Until(at)
+	return 0
 }
 
 // read applies the entries that are new to the view.
@@ -347,31 +464,59 @@ func (p *Projector) rewriteCards() {
 	}
 }
 
-// write brings one message up to date. wait says when a postponed edit is due.
-func (p *Projector) write(ctx context.Context, m show.Message) (wait time.Duration, err error) {
+// write brings one message up to date, when it is its turn: wait says when else. wrote
+// tells whether the board was asked for anything.
+func (p *Projector) write(ctx context.Context, m show.Message, u Urgency) (wait time.Duration, wrote bool, err error) {
 	s := p.m.Sent[m.Key]
 	h := messageHash(m)
 	switch {
 	case s.Addr == "":
-		return 0, p.post(ctx, m, s, h)
-	case s.Hash == h || m.Kind == show.KindLog || m.Kind == show.KindSay || m.Kind == show.KindFile:
-		return 0, nil
+		if d := p.turn(m, false, u); d > 0 {
+			return d, false, nil
+		}
+		return 0, true, p.post(ctx, m, s, h)
+	case m.Kind == show.KindLog || m.Kind == show.KindSay || m.Kind == show.KindFile || s.Addr == "-":
+		return 0, false, nil
+	case s.Hash == h && !p.check[m.Key]:
+		return 0, false, nil
 	}
 	if m.Kind == show.KindRoot || m.Kind == show.KindProgress {
 		if d := editEvery - time.Since(p.edited[m.Key]); d > 0 && !finished(m) {
-			return d, nil
+			return d, false, nil
 		}
-		p.edited[m.Key] = time.Now()
 	}
-	if err := p.front.Update(ctx, p.m.Place, s.Addr, p.full(m)); err != nil {
-		if !permanent(err) {
-			return 0, err
-		}
+	if s.Hash == h {
+		u = Idle
+	}
+	if d := p.turn(m, true, u); d > 0 {
+		return d, false, nil
+	}
+	p.edited[m.Key] = time.Now()
+	return 0, true, p.edit(ctx, m, s, h)
+}
+
+// edit changes what a message shows. A card that is not there any more is posted
+// again while people still have to answer it.
+func (p *Projector) edit(ctx context.Context, m show.Message, s Sent, hash string) error {
+	err := p.front.Update(ctx, p.m.Place, s.Addr, p.full(m))
+	var gone Missing
+	switch {
+	case err != nil && waits(m) && errors.As(err, &gone) && gone.Missing():
+		p.slog.Warn("a card was deleted, it is posted again", "session_id", p.sid, "key", m.Key)
+		delete(p.check, m.Key)
+		return p.post(ctx, m, Sent{}, hash)
+	case err != nil && !permanent(err):
+		return err
+	case err != nil:
 		p.slog.Error("message is not updated", "session_id", p.sid, "key", m.Key, "err", err)
 	}
-	s.Hash = h
+	delete(p.check, m.Key)
+	if s.Hash == hash {
+		return nil
+	}
+	s.Hash = hash
 	p.m.Sent[m.Key] = s
-	return 0, p.save(ctx)
+	return p.save(ctx)
 }
 
 func finished(m show.Message) bool {
@@ -428,7 +573,6 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 		}
 	}
 	p.edited[m.Key] = time.Now()
-	delete(p.due, m.Key)
 	return p.mark(ctx, m.Key, Sent{Addr: addr, Hash: hash})
 }
 

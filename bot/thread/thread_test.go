@@ -176,15 +176,18 @@ type queue struct {
 	next time.Time
 }
 
-func (q *queue) Turn(_ Place, k show.Kind) time.Time {
-	if k == show.KindRoot || k == show.KindProgress || k == show.KindCard {
-		return time.Time{}
+func (q *queue) Turn(_ Place, m show.Message, edit bool, u Urgency) time.Duration {
+	if edit || u == Urgent {
+		return 0
 	}
-	if now := time.Now(); q.next.Before(now) {
-		q.next = now
+	if q.next.IsZero() {
+		q.next = time.Now().Add(10 * time.Second)
 	}
-	q.next = q.next.Add(10 * time.Second)
-	return q.next
+	d := time.Until(q.next)
+	if d <= 0 {
+		q.next = time.Now().Add(10 * time.Second)
+	}
+	return d
 }
 
 // TestCardsOvertakeLines: a card is posted at once while lines that came before it

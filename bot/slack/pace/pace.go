@@ -1,0 +1,204 @@
+// Package pace keeps a Slack front within what Slack takes, and understands what Slack
+// says when it takes no more.
+//
+// # Turns
+//
+// A [Gate] hands out turns: one message a second in each channel after a short burst, and the edits
+// that Slack's tier 3 allows in a minute for the whole workspace. Who waits holds no slot of the future:
+// what people wait for goes first, and the others keep their order behind it. A message that
+// waited is made when its turn comes, so that what happened meanwhile is one edit.
+//
+// # Answers
+//
+// A [Transport] makes one answer of Slack's three forms of "too fast" (HTTP 429, and the codes ratelimited and
+// rate_limited in an ordinary answer, with a Retry-After that may be missing or absurd), and asks
+// nothing more of that method in that channel before its time. It also tells when Slack refuses the token for good.
+package pace
+
+import (
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// postBurst is how many messages a channel takes at once; Slack names no number.
+	postBurst = 4
+	// postEvery is what Slack advertises: one message a second and channel.
+	postEvery = time.Second
+	// edits is Slack's tier 3, 50 calls a minute for each method and workspace, less what
+	// clocks and the way may make of it.
+	edits = 48
+	// editsRest is what may be used of it for what nobody waits for, and editsIdle for
+	// what may as well not be.
+	editsRest, editsIdle = 24, 12
+	// grace is how long a turn is kept for somebody who does not come for it.
+	grace = 5 * time.Second
+	// channelsMost bounds the channels that are remembered; a quiet one is forgotten first.
+	channelsMost = 10000
+)
+
+// Urgency is how much a turn matters. A line is worked off from the highest.
+type Urgency int
+
+// The levels of urgency.
+const (
+	Idle   Urgency = iota // done when nothing else is to do
+	Normal                // nobody waits for it
+	Urgent                // people wait for it
+)
+
+// Gate hands out turns. The zero value is not usable, use NewGate.
+type Gate struct {
+	mu    sync.Mutex
+	posts map[string]*line
+	edits *line
+}
+
+// NewGate returns a gate at which nobody waits.
+func NewGate() *Gate {
+	return &Gate{posts: map[string]*line{}, edits: &line{budget: &window{}}}
+}
+
+// Post says how long a new message in a channel has to wait; 0: it is due, and
+// counted. Whoever waits comes again, with the same key, until it is due.
+func (g *Gate) Post(channel, key string, u Urgency) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	l := g.posts[channel]
+	if l == nil {
+		g.room(now)
+		l = &line{budget: &bucket{level: postBurst, at: now}}
+		g.posts[channel] = l
+	}
+	return l.turn(now, key, u)
+}
+
+// Edit says how long an edit has to wait; 0: it is due, and counted.
+func (g *Gate) Edit(key string, u Urgency) time.Duration {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.edits.turn(time.Now(), key, u)
+}
+
+// Waiting is how many wait for a turn.
+func (g *Gate) Waiting() int {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	n := g.edits.waiting()
+	for _, l := range g.posts {
+		n += l.waiting()
+	}
+	return n
+}
+
+// room forgets channels that nothing is known of any more. The caller holds g.mu.
+func (g *Gate) room(now time.Time) {
+	if len(g.posts) < channelsMost {
+		return
+	}
+	for name, l := range g.posts {
+		if b, ok := l.budget.(*bucket); ok && now.Sub(b.at) > time.Minute && l.waiting() == 0 {
+			delete(g.posts, name)
+		}
+	}
+}
+
+// budget is what may be sent.
+type budget interface {
+	// when is how long the n-th from now has to wait.
+	when(now time.Time, n int, u Urgency) time.Duration
+	take(now time.Time)
+}
+
+// line is those who wait for one budget.
+type line struct {
+	budget
+	of [Urgent + 1][]ticket
+}
+
+type ticket struct {
+	key string
+	due time.Time
+}
+
+func (l *line) waiting() (n int) {
+	for _, q := range l.of {
+		n += len(q)
+	}
+	return n
+}
+
+// turn is how long key has to wait in the line.
+func (l *line) turn(now time.Time, key string, u Urgency) time.Duration {
+	ahead, i := 0, -1
+	for level := range l.of {
+		l.of[level] = slices.DeleteFunc(l.of[level], func(t ticket) bool {
+			if t.key == key {
+				return Urgency(level) != u // it became urgent, or is not any more
+			}
+			return now.Sub(t.due) > grace
+		})
+		if Urgency(level) > u {
+			ahead += len(l.of[level])
+		}
+	}
+	own := &l.of[u]
+	if i = slices.IndexFunc(*own, func(t ticket) bool { return t.key == key }); i < 0 {
+		i = len(*own)
+		*own = append(*own, ticket{key: key})
+	}
+	wait := l.when(now, ahead+i, u)
+	if ahead+i == 0 && wait <= 0 {
+		*own = slices.Delete(*own, 0, 1)
+		l.take(now)
+		return 0
+	}
+	wait = max(wait, time.Millisecond)
+	(*own)[i].due = now.Add(wait)
+	return wait
+}
+
+// bucket is one in postEvery with a burst. What people wait for may take all of it,
+// the rest leaves them one.
+type bucket struct {
+	level float64
+	at    time.Time
+}
+
+func (b *bucket) fill(now time.Time) {
+	b.level = min(postBurst, b.level+now.Sub(b.at).Seconds()/postEvery.Seconds())
+	b.at = now
+}
+
+func (b *bucket) when(now time.Time, n int, u Urgency) time.Duration {
+	b.fill(now)
+	need := float64(n + 1)
+	if u < Urgent {
+		need++
+	}
+	return time.Duration((need - b.level) * float64(postEvery))
+}
+
+func (b *bucket) take(time.Time) { b.level-- }
+
+// window is a number of calls in any minute.
+type window struct{ sent []time.Time }
+
+func (w *window) when(now time.Time, n int, u Urgency) time.Duration {
+	for len(w.sent) > 0 && now.Sub(w.sent[0]) >= time.Minute {
+		w.sent = w.sent[1:]
+	}
+	most := [...]int{Idle: editsIdle, Normal: editsRest, Urgent: edits}[u]
+	over := len(w.sent) + n + 1 - most // so many have to be a minute old before
+	if over <= 0 {
+		return 0
+	}
+	if over <= len(w.sent) {
+		return w.sent[over-1].Add(time.Minute).Sub(now)
+	}
+	return time.Minute * time.Duration(1+(over-len(w.sent)-1)/most)
+}
+
+func (w *window) take(now time.Time) { w.sent = append(w.sent, now) }
