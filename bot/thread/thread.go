@@ -291,6 +291,7 @@ const reconcileSpread = 20 * time.Second
 // reconcile marks the cards that wait for a decision, after a new connection. The
 // cases take their time, each another one.
 func (p *Projector) reconcile(ms []show.Message) (next time.Duration) {
+	before := p.open
 	p.open = 0
 	for _, m := range ms {
 		if waits(m) {
@@ -301,7 +302,7 @@ func (p *Projector) reconcile(ms []show.Message) (next time.Duration) {
 	switch {
 	case n == p.conns:
 		return 0
-	case p.open == 0:
+	case p.open == 0 || before == 0:
 		p.conns, p.redo = n, time.Time{}
 		return 0
 	case p.redo.IsZero():

@@ -285,3 +285,154 @@ func TestLongOutage(t *testing.T) {
 		<-ended
 	})
 }
+
+// notice is an error of a board with everything that it may say.
+type notice struct {
+	after         time.Duration
+	missing, lost bool
+}
+
+func (e notice) Error() string             { return "no" }
+func (e notice) RetryAfter() time.Duration { return e.after }
+func (e notice) Missing() bool             { return e.missing }
+func (e notice) Permanent() bool           { return e.missing || e.lost }
+
+// strict is a wall that refuses what it is told to, and that is reached over connections.
+type strict struct {
+	wall
+	refuse map[string]error // "post KEY" or "edit KEY"
+	conns  uint64
+	next   chan struct{}
+}
+
+func (b *strict) refused(what string, m show.Message) error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.refuse[what+" "+m.Key]
+}
+
+func (b *strict) Post(ctx context.Context, p Place, m show.Message) (string, error) {
+	if err := b.refused("post", m); err != nil {
+		return "", err
+	}
+	return b.wall.Post(ctx, p, m)
+}
+
+func (b *strict) Update(ctx context.Context, p Place, addr string, m show.Message) error {
+	if err := b.refused("edit", m); err != nil {
+		return err
+	}
+	return b.wall.Update(ctx, p, addr, m)
+}
+
+func (b *strict) Renewed() (uint64, <-chan struct{}) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.conns, b.next
+}
+
+func (b *strict) renew() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.conns++
+	close(b.next)
+	b.next = make(chan struct{})
+}
+
+func (b *strict) set(what string, err error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.refuse[what] = err
+}
+
+// stage runs a projector on a strict board; step waits and compares what was done.
+func stage(t *testing.T, play func(feed *tape, b *strict, step func(d time.Duration, want ...string))) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := file.Open(t.TempDir(), file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		l, err := db.Acquire(t.Context(), testSID, "me", 365*24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed, b := &tape{changed: make(chan struct{})}, &strict{refuse: map[string]error{}, next: make(chan struct{})}
+		feed.add(t, "opened", agent.Opened{Symptom: "checkout gives 502", Requester: "U0"})
+		p, err := New(t.Context(), Options{DB: db, Board: b, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+			Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+			Place: Place{Transport: "slack", Channel: "C1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { defer close(ended); p.Run(ctx) }()
+		defer func() { stop(); <-ended }()
+		play(feed, b, func(d time.Duration, want ...string) {
+			t.Helper()
+			time.Sleep(d)
+			synctest.Wait()
+			if diff := cmp.Diff(want, b.take()); diff != "" {
+				t.Errorf("after %s (-want +got):\n%s", d, diff)
+			}
+		})
+	})
+}
+
+func ask(t *testing.T, feed *tape) {
+	feed.addTo(t, "shell", "proposed", safeexec.Proposal{Display: "tcpdump", Class: safeexec.Risky})
+}
+
+// A board that takes no new message for a while still shows decisions at once, and the
+// message comes as soon as the board said.
+func TestTooFastForOneThing(t *testing.T) {
+	stage(t, func(feed *tape, b *strict, step func(time.Duration, ...string)) {
+		ask(t, feed)
+		step(3*time.Second, "post root", "post progress", "post card/002")
+		b.set("post log/003", notice{after: 5 * time.Second})
+		feed.add(t, show.KindOfNotice, show.Notice{Text: "one"})
+		feed.add(t, show.KindOfNotice, show.Notice{Text: "two"})
+		step(time.Second) // the second line does not overtake the first
+		feed.addTo(t, "shell", "decided", safeexec.Decided{AuditID: testSID + "_002", Decision: "APPROVED", By: "U1", Votes: []string{"U1"}})
+		step(time.Second/10, "edit root", "edit progress", "edit card/002")
+		b.set("post log/003", nil)
+		step(3900*time.Millisecond+time.Second/10, "post log/003", "post log/004", "post log/005")
+	})
+}
+
+// A card that somebody deleted is posted again while it waits, and other messages are
+// not.
+func TestDeletedCard(t *testing.T) {
+	stage(t, func(feed *tape, b *strict, step func(time.Duration, ...string)) {
+		ask(t, feed)
+		step(3*time.Second, "post root", "post progress", "post card/002")
+		b.set("edit card/002", notice{missing: true})
+		b.renew()
+		step(reconcileSpread+time.Second, "post card/002")
+		b.set("edit progress", notice{missing: true})
+		b.set("edit root", notice{missing: true})
+		feed.add(t, "turn", agent.TurnEntry{Turn: 1, Text: "Looking."})
+		step(5*time.Second, "post say/003")
+	})
+}
+
+// After a new connection a waiting card is written once more, at most once a minute, and nothing
+// else is.
+func TestReconcile(t *testing.T) {
+	stage(t, func(feed *tape, b *strict, step func(time.Duration, ...string)) {
+		step(3*time.Second, "post root", "post progress")
+		b.renew()
+		step(5 * time.Minute) // nothing waits
+		ask(t, feed)
+		step(3*time.Second, "edit root", "edit progress", "post card/002")
+		step(5 * time.Minute)
+		for range 120 {
+			b.renew()
+			time.Sleep(time.Second)
+		}
+		step(0, "edit card/002", "edit card/002")
+		step(time.Minute, "edit card/002") // for the last connection
+		step(time.Hour)
+	})
+}
