@@ -1,5 +1,9 @@
 package capture
 
+// Batches is how many batches may wait for their release while the next one is read. Each
+// holds at most one block; one more is being read from, and one read into.
+const Batches = inFlight - 2
+
 // Batch is packets whose memory stays good until [Batch.Release]. The capacity of
 // Packets is how many it takes.
 type Batch struct {

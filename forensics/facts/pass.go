@@ -21,8 +21,8 @@ import (
 const (
 	every = 1 << 14 // packets between two looks at the progress
 	many  = 256     // packets of a batch: a few batches fit into a core's cache
-	queue = 5       // batches
-	group = 16      // packets that are looked at ahead
+	queue = capture.Batches
+	group = 16 // packets that are looked at ahead
 )
 
 // pass is the way of the packets. It has two stages, which may run at the same time, as

@@ -137,3 +137,16 @@ func TestStages(t *testing.T) {
 		}
 	}
 }
+
+// TestLate: what waits for its batch to be followed holds pieces of the file, of which there
+// are few. A file of more of them than there are must come to its end.
+func TestLate(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(2))
+	file := mixture(rand.New(rand.NewPCG(2, 2)), 60_000)
+	if len(file) < 16*256<<10 {
+		t.Fatalf("%d bytes are too few", len(file))
+	}
+	if diff := cmp.Diff(collect(t, file, Options{Each: func(*Packet) {}}), collect(t, file, Options{})); diff != "" {
+		t.Errorf("packet by packet (-), in batches (+):\n%s", diff)
+	}
+}
