@@ -27,6 +27,7 @@ var arrows = map[string][]string{
 	"ghostbot/store/file":       {"ghostbot/store", "ghostbot/internal/beneath"},
 	"ghostbot/store/redis":      {"ghostbot/store"},
 	"ghostbot/internal/fault":   {},
+	"ghostbot/internal/otlp":    {},
 	"ghostbot/internal/beneath": {"ghostbot/internal/fault"},
 
 	"ghostbot/triage":              {"ghostbot/triage/..."},
@@ -95,7 +96,9 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/topology": {},
 	"ghostbot/cmd/ghostbot/totp":     {"ghostbot/bot/factor", "ghostbot/cmd/ghostbot/who"},
 	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit", "ghostbot/cmd/ghostbot/keyring"},
-	"ghostbot/cmd/ghostbot/ops":      {"ghostbot/agent", "ghostbot/bot", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/metrics", "ghostbot/cmd/ghostbot/observe", "ghostbot/store"},
+	"ghostbot/cmd/ghostbot/ops":      {"ghostbot/agent", "ghostbot/bot", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/logs", "ghostbot/cmd/ghostbot/metrics", "ghostbot/cmd/ghostbot/observe", "ghostbot/cmd/ghostbot/spans", "ghostbot/store"},
+	"ghostbot/cmd/ghostbot/logs":     {"ghostbot/agent", "ghostbot/cmd/ghostbot/observe", "ghostbot/safeexec"},
+	"ghostbot/cmd/ghostbot/spans":    {"ghostbot/agent", "ghostbot/cmd/ghostbot/observe", "ghostbot/orchestrator", "ghostbot/safeexec"},
 	"ghostbot/cmd/ghostbot/observe":  {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/metrics":  {"ghostbot/agent", "ghostbot/cmd/ghostbot/observe", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/keyring":  {"ghostbot/audit", "ghostbot/store", "ghostbot/store/sealed"},
@@ -138,7 +141,7 @@ var (
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
 	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
-	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot", "github.com/google/gopacket", "github.com/klauspost/compress", "github.com/prometheus/client_golang", "github.com/redis/go-redis/v9",
+	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot", "github.com/google/gopacket", "github.com/klauspost/compress", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel", "github.com/redis/go-redis/v9",
 }
 
 const (

@@ -81,6 +81,9 @@ type config struct {
 	Path           string        `envconfig:"GHOST_PATH"`
 	JournalKeyFile string        `envconfig:"GHOST_JOURNAL_KEY_FILE"`
 	HealthAddr     string        `envconfig:"GHOST_HEALTH_ADDR"`
+	Log            string        `envconfig:"GHOST_LOG" default:"text"`
+	LogLevel       string        `envconfig:"GHOST_LOG_LEVEL" default:"info"`
+	OTLPEndpoint   string        `envconfig:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 }
 
 // ours are the variables that config knows; GHOST_FAULT and GHOST_FAULT_COUNT
@@ -88,7 +91,7 @@ type config struct {
 var ours = []string{
 	"GHOST_APPROVERS", "GHOST_APPROVERS_FILE", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_SECOND_FACTOR", "GHOST_TOTP_FILE", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
 	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_RECALL", "GHOST_READ_ONLY",
-	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_OPS_CHANNEL", "GHOST_PATH", "GHOST_JOURNAL_KEY_FILE", "GHOST_HEALTH_ADDR", "GHOST_FAULT", "GHOST_FAULT_COUNT",
+	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_OPS_CHANNEL", "GHOST_PATH", "GHOST_JOURNAL_KEY_FILE", "GHOST_HEALTH_ADDR", "GHOST_LOG", "GHOST_LOG_LEVEL", "GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 
 // loadEnv reads .env in the working directory when it is there; variables that
@@ -230,7 +233,7 @@ func (c *config) check() error {
 	if err := c.choice().Check(); err != nil {
 		return usageError("%w", err)
 	}
-	if err := cmp.Or(c.cloud().Check(c.Anonymize), memory.Check(c.Recall), health.Check(c.HealthAddr)); err != nil {
+	if err := cmp.Or(c.cloud().Check(c.Anonymize), memory.Check(c.Recall), health.Check(c.HealthAddr), c.logging().Check()); err != nil {
 		return usageError("%w", err)
 	}
 	return nil

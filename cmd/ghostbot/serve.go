@@ -21,6 +21,7 @@ import (
 	"ghostbot/cmd/ghostbot/cloud"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
+	"ghostbot/cmd/ghostbot/logs"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/cmd/ghostbot/ops"
 	"ghostbot/cmd/ghostbot/topology"
@@ -45,12 +46,13 @@ func serve(ctx context.Context, c *cli, args []string) error {
 	if err != nil {
 		return err
 	}
-	log := slog.New(slog.NewTextHandler(c.err, nil))
+	log := logs.New(c.err, cfg.logging(), scrubber(cfg.redactor()))
 	chosen := cfg.ops()
 	chosen.Log = log
 	if c.ops, err = ops.New(chosen); err != nil {
 		return fail(exitUsage, "%w", err)
 	}
+	defer c.ops.Close()
 	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Log: log, Transport: c.ops.Transport()})
 	if err != nil {
 		return fail(exitUsage, "%w", err)
@@ -101,7 +103,7 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	}
 	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: c.audits(), workDir: filepath.Join(c.state(), "work"), self: self,
 		policy:   policy.New(policy.Options{Self: self}),
-		redactor: redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}}),
+		redactor: cfg.redactor(),
 	}
 	choice := cfg.choice()
 	choice.Log, choice.Hosts = log, true
@@ -200,13 +202,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 }
 
 // scrub redacts one piece of text; text that could not be redacted is withheld.
-func (p *program) scrub(s string) string {
-	r, err := p.redactor.RedactFor(s, "")
-	if err != nil {
-		return "[withheld: redaction failed]"
-	}
-	return r.Text
-}
+func (p *program) scrub(s string) string { return scrubber(p.redactor)(s) }
 
 // registerLease outlives every process: on one machine the kernel's lock, which
 // ends with the process, is what counts.

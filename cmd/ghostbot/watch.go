@@ -4,14 +4,37 @@ import (
 	"context"
 	"sync"
 
+	"ghostbot/cmd/ghostbot/logs"
 	"ghostbot/cmd/ghostbot/metrics"
 	"ghostbot/cmd/ghostbot/ops"
+	"ghostbot/safeexec/redact"
 )
 
 // ops is what operators chose.
 func (c *config) ops() ops.Config {
 	v := versionOf()
-	return ops.Config{HealthAddr: c.HealthAddr, Build: metrics.Build{Version: v.Version, Commit: v.Commit, Go: v.Go}}
+	return ops.Config{HealthAddr: c.HealthAddr, Traces: c.OTLPEndpoint != "", Build: metrics.Build{Version: v.Version, Commit: v.Commit, Go: v.Go},
+		Clean: scrubber(c.redactor())}
+}
+
+// logging is what operators chose.
+func (c *config) logging() logs.Config { return logs.Config{Format: c.Log, Level: c.LogLevel} }
+
+// redactor knows the program's own secrets.
+func (c *config) redactor() *redact.Redactor {
+	return redact.New(redact.Options{Known: []string{string(c.AppToken), string(c.BotToken), string(c.GeminiKey)}})
+}
+
+// scrubber removes credentials from one piece of text; text that could not be redacted
+// is withheld.
+func scrubber(r *redact.Redactor) func(string) string {
+	return func(s string) string {
+		out, err := r.RedactFor(s, "")
+		if err != nil {
+			return "[withheld: redaction failed]"
+		}
+		return out.Text
+	}
 }
 
 // answering serves the operators' pages while do runs: also while the program waits

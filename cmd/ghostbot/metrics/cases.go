@@ -24,6 +24,9 @@ const (
 	ending        = "ending"
 )
 
+// NeedsPast implements [observe.Watcher]: what is open has to be known.
+func (m *Metrics) NeedsPast() bool { return true }
+
 // Opened implements [observe.Watcher].
 func (m *Metrics) Opened(sid string) {
 	m.mu.Lock()

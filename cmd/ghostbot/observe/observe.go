@@ -13,6 +13,7 @@ package observe
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"sync"
 	"time"
 
@@ -26,6 +27,7 @@ import (
 type Entry struct {
 	SessionID string
 	ID        string // citation
+	Hash      string
 	Journal   string // shell, tasks, case
 	Kind      string
 	Time      time.Time
@@ -65,6 +67,8 @@ func Body[T any](e Entry) (T, bool) {
 // Watcher is shown the cases that this process holds. Its methods are called from
 // many cases at once, for one case one after the other.
 type Watcher interface {
+	// NeedsPast says whether the entries that are there already are wanted.
+	NeedsPast() bool
 	// Opened says that this process holds the case's journals.
 	Opened(sid string)
 	// Entry is one entry.
@@ -82,14 +86,18 @@ func Log(sid string, l bot.Log, ws ...Watcher) (bot.Log, error) {
 	if len(ws) == 0 {
 		return l, nil
 	}
-	past, err := l.Since(0)
-	if err != nil {
-		return nil, err
-	}
 	w := &log{Log: l, sid: sid, watchers: ws}
 	w.each(func(x Watcher) { x.Opened(sid) })
+	if !slices.ContainsFunc(ws, Watcher.NeedsPast) {
+		return w, nil
+	}
+	past, err := l.Since(0)
+	if err != nil {
+		w.each(func(x Watcher) { x.Closed(sid) })
+		return nil, err
+	}
 	for _, e := range past {
-		w.show(NewEntry(Entry{SessionID: sid, ID: e.ID, Journal: e.Journal, Kind: e.Kind, Time: e.Time, Past: true}, e.Body))
+		w.show(NewEntry(Entry{SessionID: sid, ID: e.ID, Hash: e.Hash, Journal: e.Journal, Kind: e.Kind, Time: e.Time, Past: true}, e.Body))
 	}
 	return w, nil
 }
@@ -151,7 +159,7 @@ func (j journal) written(kind string, body any, write func() (uint64, string, er
 		f()
 	}
 	if err == nil {
-		j.log.show(NewEntry(Entry{SessionID: j.log.sid, ID: audit.ID(j.log.sid, n), Journal: j.name, Kind: kind, Time: time.Now().UTC(), Took: took}, body))
+		j.log.show(NewEntry(Entry{SessionID: j.log.sid, ID: audit.ID(j.log.sid, n), Hash: hash, Journal: j.name, Kind: kind, Time: time.Now().UTC(), Took: took}, body))
 	}
 	return n, hash, err
 }

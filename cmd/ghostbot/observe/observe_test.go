@@ -39,6 +39,7 @@ func (r *recorder) add(format string, args ...any) {
 	r.lines = append(r.lines, fmt.Sprintf(format, args...))
 }
 
+func (r *recorder) NeedsPast() bool   { return true }
 func (r *recorder) Opened(sid string) { r.add("opened %s", sid) }
 func (r *recorder) Closed(sid string) { r.add("closed %s", sid) }
 func (r *recorder) Entry(e Entry) {

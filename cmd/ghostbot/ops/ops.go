@@ -1,5 +1,5 @@
 // Package ops joins what operators look at to the program: pages with probes and
-// metrics. It stands at the program's interfaces as wrappers, and decides
+// metrics, a line of the log for each decision, traces. It stands at the program's interfaces as wrappers, and decides
 // nothing: without it every case goes the same way.
 //
 // A nil *Ops is one that watches nothing.
@@ -15,22 +15,28 @@ import (
 	"ghostbot/agent"
 	"ghostbot/bot"
 	"ghostbot/cmd/ghostbot/health"
+	"ghostbot/cmd/ghostbot/logs"
 	"ghostbot/cmd/ghostbot/metrics"
 	"ghostbot/cmd/ghostbot/observe"
+	"ghostbot/cmd/ghostbot/spans"
 	"ghostbot/store"
 )
 
 // Config is what operators chose.
 type Config struct {
 	HealthAddr string // "": no port is opened, and nothing is counted
+	Traces     bool   // the environment names a collector
 	Build      metrics.Build
 	Log        *slog.Logger
+	Clean      func(string) string // removes credentials
 }
 
 // Ops is how the program is, as far as operators want to know.
 type Ops struct {
 	pages    *health.Server
 	metrics  *metrics.Metrics // nil: nobody reads them
+	spans    *spans.Spans     // nil: nobody collects them
+	watchers []observe.Watcher
 	front    atomic.Pointer[Front]
 	draining atomic.Bool
 }
@@ -49,13 +55,20 @@ func New(c Config) (*Ops, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &Ops{pages: pages}
+	o := &Ops{pages: pages, watchers: []observe.Watcher{logs.Cases{Log: c.Log}}}
 	pages.Watch("slack", o.deaf)
 	pages.Ready("slack", o.reached)
 	pages.Ready("bot", o.takes)
 	if c.HealthAddr != "" {
 		o.metrics = metrics.New(c.Build, func() bool { return o.reached() == "" })
 		pages.Handle("/metrics", o.metrics.Handler())
+		o.watchers = append(o.watchers, o.metrics)
+	}
+	if c.Traces {
+		if o.spans, err = spans.New(context.Background(), spans.Options{Version: c.Build.Version, Clean: c.Clean, Log: c.Log}); err != nil {
+			return nil, err
+		}
+		o.watchers = append(o.watchers, o.spans)
 	}
 	return o, nil
 }
@@ -71,6 +84,13 @@ func (o *Ops) Front(f Front) {
 func (o *Ops) Drain() {
 	if o != nil {
 		o.draining.Store(true)
+	}
+}
+
+// Close sends the traces that are left.
+func (o *Ops) Close() {
+	if o != nil && o.spans != nil {
+		o.spans.Close()
 	}
 }
 
@@ -137,10 +157,10 @@ func (o *Ops) Brain(b agent.Brain) agent.Brain {
 
 // Log is the log of a case, watched. What cannot be watched is closed.
 func (o *Ops) Log(sid string, l bot.Log) (bot.Log, error) {
-	if o == nil || o.metrics == nil {
+	if o == nil {
 		return l, nil
 	}
-	w, err := observe.Log(sid, l, o.metrics)
+	w, err := observe.Log(sid, l, o.watchers...)
 	if err != nil {
 		l.Close()
 		return nil, err

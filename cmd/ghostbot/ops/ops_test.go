@@ -115,9 +115,6 @@ func TestOff(t *testing.T) {
 		if got := o.Transport(); got != nil {
 			t.Errorf("the transport is wrapped: %T", got)
 		}
-		if got, err := o.Log("", nil); got != nil || err != nil {
-			t.Errorf("the log is wrapped: %T, %v", got, err)
-		}
 	}
 	if _, err := New(Config{HealthAddr: "9090"}); err == nil {
 		t.Error("an address that is none is taken")
