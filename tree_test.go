@@ -82,7 +82,13 @@ var arrows = map[string][]string{
 	"ghostbot/bot/slack/*":      {},
 	"ghostbot/bot/slack/people": {"ghostbot/bot/access"},
 	"ghostbot/bot/factor":       {"ghostbot/store"},
-	"ghostbot/bot/slack":        {"ghostbot/bot", "ghostbot/agent/hosts", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/bot/slack/...", "ghostbot/bot/thread", "ghostbot/safeexec", "ghostbot/agent"},
+	"ghostbot/bot/slack":        {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/agent/hosts", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/bot/slack/...", "ghostbot/bot/thread", "ghostbot/safeexec", "ghostbot/agent"},
+
+	"ghostbot/bot/lobby":          {"ghostbot/agent", "ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/thread", "ghostbot/store"},
+	"ghostbot/bot/slack/kit":      {"ghostbot/bot/show"},
+	"ghostbot/bot/slack/entry":    {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/kit", "ghostbot/bot/slack/shortcut"},
+	"ghostbot/bot/slack/home":     {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/entry", "ghostbot/bot/slack/kit"},
+	"ghostbot/bot/slack/shortcut": {"ghostbot/bot/show"},
 
 	"ghostbot/forensics":   {"ghostbot/forensics/..."},
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},

@@ -184,7 +184,7 @@ func (h *holder) opened() agent.Opened {
 	pl := h.info.Opening.Place
 	return agent.Opened{
 		Symptom: h.info.Opening.Symptom, Requester: h.info.Opening.Requester, Transport: pl.Transport,
-		Place: map[string]string{"channel": pl.Channel, "team": pl.Team},
+		Place: pl.Named(h.info.Opening.Source),
 		Brain: o.Brain, Policy: o.Policy, MaxTurns: o.MaxTurns, MaxTokens: o.MaxTokens, MaxCost: o.MaxCost, Approvers: o.Access.In(pl.Channel),
 		Delivery: h.info.Opening.Delivery, ResumedFrom: h.info.Opening.From, Kind: h.info.Opening.Kind, Focus: h.info.Opening.Focus,
 	}

@@ -108,6 +108,16 @@ func New(o Options) (*Desk, error) {
 	return &Desk{o: o, endWait: endWait, running: map[string]bool{}, retry: map[string]time.Time{}, rests: map[string]bool{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}, nil
 }
 
+// Options are what the desk was built from.
+func (d *Desk) Options() Options { return d.o }
+
+// Holding says whether this process carries a case, and how long it lets one rest.
+func (d *Desk) Holding(sid string) (carried bool, rests time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.running[sid], time.Until(d.retry[sid])
+}
+
 // Opening is a request to investigate.
 type Opening struct {
 	Delivery  string // once-key of the delivery
@@ -115,6 +125,7 @@ type Opening struct {
 	Requester string
 	Place     Place
 	From      string       `json:",omitempty"` // the case that this one takes the place of
+	Source    string       `json:",omitempty"` // address of the message that it is about
 	Kind      string       `json:",omitempty"` // [agent.KindSweep], [agent.KindTriage], or "": an investigation
 	Focus     *agent.Focus `json:",omitempty"` // of a triage
 }

@@ -54,7 +54,7 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string, picked
 		}
 		err = inbox.Answer(ctx, d.o.DB, sid, q, agent.Answer{Key: key, By: by, Text: label, At: time.Now().UTC(), Picked: picked})
 		if err == nil && q.Question.Kind == AskTampered {
-			d.nudge(sid)
+			d.Nudge(sid)
 		}
 		if err == nil || !conflict(err) {
 			return Reply{OK: err == nil, State: label}, err
@@ -62,8 +62,8 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string, picked
 	}
 }
 
-// nudge lets a case that rests try again at once.
-func (d *Desk) nudge(sid string) {
+// Nudge lets a case that rests try again at once.
+func (d *Desk) Nudge(sid string) {
 	d.mu.Lock()
 	delete(d.retry, sid)
 	d.mu.Unlock()

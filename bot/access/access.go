@@ -48,6 +48,7 @@ type Rules struct {
 	Lines     []Line   // the first that fits replaces Approvers
 	Channels  []string // where cases may be opened; empty: everywhere the bot is
 	Self      bool     // the requester of a command may approve it
+	Instruct  string   // who may steer a case by replying: InstructAnyone when empty
 	TwoPerson []string // classes or rules that need two different people
 	Factor    []string // classes or rules whose approval needs a code besides
 	Refuse    string   // not empty: nobody is asked, every RISKY command is denied with this reason

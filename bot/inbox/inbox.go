@@ -34,7 +34,7 @@ func conflict(err error) bool { return errors.Is(err, store.ErrConflict) }
 // Item is a value at inbox/{id}: something that people did and the holder
 // of the case has not journaled yet.
 type Item struct {
-	Kind        string             `json:"kind"` // instruction, refusal, notice, hold, person, vote
+	Kind        string             `json:"kind"` // instruction, refusal, notice, hold, person, vote, feedback
 	At          time.Time          `json:"at"`
 	Instruction *agent.Instruction `json:"instruction,omitempty"`
 	Refusal     *show.Refusal      `json:"refusal,omitempty"`
@@ -42,6 +42,7 @@ type Item struct {
 	Hold        *show.Hold         `json:"hold,omitempty"`
 	Person      *agent.PersonEntry `json:"person,omitempty"`
 	Vote        *show.Vote         `json:"vote,omitempty"`
+	Feedback    *show.Feedback     `json:"feedback,omitempty"`
 }
 
 // Body is what stands in the journal of the item.
@@ -57,6 +58,8 @@ func (it Item) Body() any {
 		return it.Vote
 	case agent.KindPerson:
 		return it.Person
+	case show.KindOfFeedback:
+		return it.Feedback
 	}
 	return it.Instruction
 }

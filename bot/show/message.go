@@ -61,8 +61,9 @@ type RootView struct {
 	Approvers []string // users and groups; empty: nobody
 	Verdict   string   // of a finished case
 	Started   time.Time
-	Sweep     bool // the case removes what others left
-	Triage    bool // the case is about processes of this machine
+	Sweep     bool   // the case removes what others left
+	Triage    bool   // the case is about processes of this machine
+	Source    string // address of the message that the case is about
 }
 
 // Title is the first line of the case.
@@ -79,6 +80,7 @@ type ProgressView struct {
 	Steps      []Step
 	Hidden     int // earlier steps that are not listed
 	Turn       int
+	Budget     string // what was used of what may be
 	Done       bool
 	Sweep      bool
 	Triage     bool

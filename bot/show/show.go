@@ -29,6 +29,7 @@ const (
 	KindOfNotice   = "notice"
 	KindOfHold     = "hold"
 	KindOfVote     = "vote"
+	KindOfFeedback = "feedback"
 	// KindOfIntegrity: people chose what becomes of a case whose files were changed.
 	KindOfIntegrity = "integrity"
 )
@@ -72,6 +73,15 @@ type Vote struct {
 	At      time.Time `json:"at"`
 	Code    bool      `json:"code,omitempty"` // a code proved that it was them
 	Needed  int       `json:"needed"`
+}
+
+// Feedback is the body of a feedback entry: what somebody thought of the report. It
+// may stand behind the end of a case, and is shown to nobody but readers of the journal.
+type Feedback struct {
+	By     string    `json:"by"`
+	Useful bool      `json:"useful"`
+	Text   string    `json:"text,omitempty"`
+	At     time.Time `json:"at"`
 }
 
 // Notice is the body of a notice entry: something that people should know.
@@ -324,7 +334,7 @@ func (s *Fold) open(e agent.Entry) {
 	}
 	o := s.opened
 	s.lastHead = e.N
-	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: s.rules.Approvers, Started: e.Time, Sweep: o.Kind == agent.KindSweep, Triage: o.Kind == agent.KindTriage}
+	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: s.rules.Approvers, Started: e.Time, Sweep: o.Kind == agent.KindSweep, Triage: o.Kind == agent.KindTriage, Source: o.Place["source"]}
 	s.progress.Sweep, s.progress.Triage = s.root.Sweep, s.root.Triage
 	s.add(Message{Key: "root", Entry: e.N, Kind: KindRoot, Text: s.root.Title(), Root: &s.root})
 	s.add(Message{Key: "progress", Entry: e.N, Kind: KindProgress, Text: s.progressText(), Progress: &s.progress})
@@ -582,7 +592,7 @@ func firstLines(text string, n int) string {
 func (s *Fold) refresh(e agent.Entry) {
 	c := s.fold.Case()
 	s.progress.Hypotheses = c.Hypotheses
-	s.progress.Turn = c.TurnCount
+	s.progress.Turn, s.progress.Budget = c.TurnCount, budget(c)
 	s.progress.Steps, s.progress.Hidden = s.steps, 0
 	if n := len(s.steps) - stepsShown; n > 0 {
 		s.progress.Steps, s.progress.Hidden = s.steps[n:], n
@@ -609,6 +619,19 @@ func (s *Fold) refresh(e agent.Entry) {
 			s.root.State = "waiting for an answer"
 		}
 	}
+}
+
+// budget is what a case has used of its turns and, with a model, of its tokens and
+// its money.
+func budget(c agent.Case) string {
+	if c.MaxTurns == 0 {
+		return ""
+	}
+	b := fmt.Sprintf("%d of %d turns", c.TurnCount, c.MaxTurns)
+	if c.Usage.Calls > 0 {
+		b += ", " + c.Usage.Of(c.Opened.MaxTokens, c.Opened.MaxCost)
+	}
+	return b
 }
 
 func (s *Fold) progressText() string {

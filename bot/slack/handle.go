@@ -3,90 +3,35 @@ package slack
 import (
 	"context"
 	"errors"
-	"fmt"
 	"regexp"
 	"strings"
 	"time"
-	"unicode"
 
 	slackgo "github.com/slack-go/slack"
 	"github.com/slack-go/slack/slackevents"
 
 	"ghostbot/bot"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/entry"
+	"ghostbot/bot/slack/kit"
 	"ghostbot/safeexec"
 )
-
-const usage = "*ghostbot*\n" +
-	"`/ghost investigate <symptom>` opens a case: say what fails, where, since when. Example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`\n" +
-	"`/ghost status` lists the cases of this channel\n" +
-	"`/ghost stop [case]` ends a case and reports what was found\n" +
-	"`/ghost triage [--port N] [--pid N] [--since 2h]` looks at the processes of the bot's machine, and ends those that an approver lets go\n" +
-	"`/ghost cleanup` looks for packet captures that other cases left in the cloud, and removes those that an approver lets go\n" +
-	"`/ghost help` shows this\n" +
-	"Reply in a case's thread to add facts or correct the bot; write `stop` there to end it."
 
 // slash answers a slash command. The case is durable before the acknowledgement.
 func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 	sctx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
-	verb, rest := firstWord(c.Text)
-	var text string
-	var blocks []slackgo.Block
-	switch strings.ToLower(verb) {
-	case "investigate":
-		text = f.open(sctx, c, strings.TrimSpace(unmarkup(rest, func(id string) string { return f.name(sctx, id) })))
-	case "status":
-		text, blocks = f.status(sctx, c.ChannelID)
-	case "stop":
-		text = f.stop(sctx, c, strings.TrimSpace(rest))
-	case "cleanup":
-		text = f.cleanup(sctx, c)
-	case "triage":
-		text = f.triage(sctx, c, rest)
-	case "help", "":
-		text = usage
-	default:
-		text = "`" + escape(cut(oneLine(verb), 40)) + "` is not a ghostbot command. Accepted: investigate, status, stop, cleanup, triage, help.\n" + usage
-	}
-	if text == "" {
+	a := entry.Asked{User: c.UserID, Team: c.TeamID, Channel: c.ChannelID, Delivery: "slash " + c.TriggerID}
+	out := f.counter.Do(sctx, a, strings.TrimSpace(unmarkup(c.Text, func(id string) string { return f.name(sctx, id) })))
+	if out.Text == "" {
 		f.ack(ctx, j, nil)
 		return
 	}
-	answer := map[string]any{"response_type": "ephemeral", "text": text}
-	if blocks != nil {
-		answer["blocks"] = blocks
+	answer := map[string]any{"response_type": "ephemeral", "text": out.Text}
+	if out.Blocks != nil {
+		answer["blocks"] = out.Blocks
 	}
 	f.ack(ctx, j, answer)
-}
-
-// firstWord splits a text at its first blank, whatever kind of blank that is.
-func firstWord(s string) (word, rest string) {
-	s = strings.TrimSpace(s)
-	i := strings.IndexFunc(s, unicode.IsSpace)
-	if i < 0 {
-		return s, ""
-	}
-	return s[:i], s[i:]
-}
-
-func (f *Front) open(ctx context.Context, c slackgo.SlashCommand, symptom string) string {
-	if oneLine(symptom) == "" {
-		return "What should be investigated? Say what fails, where, since when, for example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`"
-	}
-	if why := f.mayOpen(ctx, c); why != "" {
-		return why
-	}
-	sid, err := f.desk.Open(ctx, bot.Opening{
-		Delivery: "slash " + c.TriggerID, Symptom: symptom, Requester: c.UserID,
-		Place: bot.Place{Transport: "slack", Team: c.TeamID, Channel: c.ChannelID},
-	})
-	if err != nil {
-		f.log.Error("case is not opened", "err", err)
-		return "No case was opened: the store does not answer. Nothing was started; try again in a minute."
-	}
-	f.introduce(sid, c.UserID)
-	return ""
 }
 
 // introduce lets the journal have the name of somebody who did something that counts;
@@ -97,160 +42,6 @@ func (f *Front) introduce(sid, user string) {
 		defer done()
 		f.desk.Introduce(ictx, sid, user, "")
 	})
-}
-
-// mayOpen says why nobody or not this person may open a case here; "" when they may.
-func (f *Front) mayOpen(ctx context.Context, c slackgo.SlashCommand) string {
-	if why := f.desk.Allowed(c.ChannelID); why != "" {
-		return escape(why)
-	}
-	if why := f.absent(ctx, c.ChannelID); why != "" {
-		return why
-	}
-	if p, err := f.Person(ctx, c.UserID, c.TeamID); err != nil {
-		return "Who you are could not be checked, so no case was opened. Try again."
-	} else if !p.Active || !p.Human || !p.Member {
-		return "No case was opened: " + escape(p.Explain) + "."
-	}
-	return ""
-}
-
-// cleanup opens the case that removes what others left, where the person is.
-func (f *Front) cleanup(ctx context.Context, c slackgo.SlashCommand) string {
-	if why := f.mayOpen(ctx, c); why != "" {
-		return why
-	}
-	sid, err := f.desk.Sweep(ctx, bot.Opening{
-		Delivery: "slash " + c.TriggerID, Requester: c.UserID, Place: bot.Place{Transport: "slack", Team: c.TeamID, Channel: c.ChannelID},
-	})
-	switch {
-	case errors.Is(err, bot.ErrNoSweeps):
-		return "Captures are not configured here, so nothing can have been left in the cloud."
-	case errors.Is(err, bot.ErrSweeping):
-		return "A clean-up is under way already: case `" + escape(sid) + "`. See `/ghost status` in its channel."
-	case err != nil:
-		f.log.Error("sweep is not opened", "err", err)
-		return "No clean-up was started: the store does not answer. Try again in a minute."
-	}
-	return ""
-}
-
-// absent says that the bot cannot post in a channel; "" when it can, or when
-// Slack does not tell.
-func (f *Front) absent(ctx context.Context, channel string) string {
-	ctx, done := context.WithTimeout(ctx, ackWithin/2)
-	defer done()
-	ch, err := f.api.GetConversationInfoContext(ctx, &slackgo.GetConversationInfoInput{ChannelID: channel})
-	switch {
-	case err != nil && code0(err) == "channel_not_found":
-		return "I am not in this channel. Invite me first: `/invite @ghostbot`"
-	case err == nil && ch.IsArchived:
-		return "This channel is archived."
-	case err == nil && !ch.IsMember && !ch.IsIM:
-		return "I am not in this channel. Invite me first: `/invite @ghostbot`"
-	}
-	return ""
-}
-
-// statusMax bounds the cases that are listed.
-const statusMax = 15
-
-func (f *Front) status(ctx context.Context, channel string) (string, []slackgo.Block) {
-	cases, err := f.desk.Status(ctx, channel)
-	if err != nil {
-		f.log.Error("cases are not listed", "err", err)
-		return "The cases could not be read. Try again in a minute.", nil
-	}
-	if len(cases) == 0 {
-		return "No cases in this channel yet. Open one with `/ghost investigate <symptom>`.", nil
-	}
-	var b strings.Builder
-	var items []slackgo.RichTextElement
-	for _, c := range cases[max(0, len(cases)-statusMax):] {
-		symptom, more := cut(oneLine(c.Symptom), 120), ""
-		if c.Pending > 0 {
-			more += fmt.Sprintf("  ·  %d waiting for approval", c.Pending)
-		}
-		if c.MaxTurns > 0 {
-			more += fmt.Sprintf("  ·  %d of %d turns", c.Turns, c.MaxTurns)
-		}
-		if c.Usage != nil {
-			more += "  ·  " + c.Usage.Of(c.MaxTokens, c.MaxCost)
-		}
-		fmt.Fprintf(&b, "%s  %s  %s%s\n", c.SessionID, c.State, escape(symptom), escape(more))
-		opened, format := c.CreatedAt.UTC().Format("15:04 UTC"), "{time}"
-		items = append(items, slackgo.NewRichTextSection(code(c.SessionID), word("  "), bold(c.State), word("  "+isolate(symptom)+more+"  ·  opened "),
-			slackgo.NewRichTextSectionDateElement(c.CreatedAt.Unix(), format, nil, &opened)))
-	}
-	return b.String(), richText("cases", slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...))
-}
-
-// stop ends the named case, or the only open one of the channel.
-func (f *Front) stop(ctx context.Context, c slackgo.SlashCommand, sid string) string {
-	if sid == "" {
-		open, last, err := f.openCases(ctx, c.ChannelID)
-		switch {
-		case err != nil:
-			return "The cases could not be read. Nothing was stopped; try again in a minute."
-		case len(open) == 0 && last == "":
-			return "No case is open in this channel."
-		case len(open) == 0:
-			return "No case is open in this channel. The last one, `" + escape(last) + "`, has ended." + f.outcome(ctx, last)
-		case len(open) > 1:
-			return "More than one case is open here. Say which: `/ghost stop " + strings.Join(open, "` or `/ghost stop ") + "`"
-		}
-		sid = open[0]
-	}
-	answer, _ := f.end(ctx, sid, c.UserID, c.TeamID, "slash "+c.TriggerID)
-	return answer
-}
-
-// openCases are the open cases of a channel, and the one that was opened last of
-// those that are closed.
-func (f *Front) openCases(ctx context.Context, channel string) (open []string, last string, err error) {
-	cases, err := f.desk.Status(ctx, channel)
-	for _, c := range cases {
-		if c.Closed {
-			last = c.SessionID
-			continue
-		}
-		open = append(open, c.SessionID)
-	}
-	return open, last, err
-}
-
-// outcome is a sentence that leads to what came of a case; "" when Slack does not tell
-// where that is.
-func (f *Front) outcome(ctx context.Context, sid string) string {
-	if url := f.desk.Outcome(ctx, sid); safeLink(url) {
-		return " <" + url + "|What was found> is in its thread."
-	}
-	return ""
-}
-
-// end stops a case for one delivery. stopped is false when there is nothing more to
-// stop, or not for this person.
-func (f *Front) end(ctx context.Context, sid, user, team, delivery string) (answer string, stopped bool) {
-	p, err := f.Person(ctx, user, team)
-	if err != nil {
-		return "Who you are could not be checked, so nothing was stopped. Try again.", false
-	}
-	if !p.Active || !p.Human || !p.Member {
-		return "Nothing was stopped: " + escape(p.Explain) + ".", false
-	}
-	err = f.desk.StopOnce(ctx, sid, user, delivery)
-	switch {
-	case errors.Is(err, bot.ErrNoCase):
-		return "There is no case `" + escape(cut(oneLine(sid), 60)) + "`. `/ghost status` lists the cases of this channel.", false
-	case errors.Is(err, bot.ErrClosed):
-		return "The case `" + escape(sid) + "` is closed already." + f.outcome(ctx, sid), false
-	case errors.Is(err, bot.ErrStopping):
-		return "The case `" + escape(sid) + "` is being stopped already; what was found so far is reported in its thread." + f.outcome(ctx, sid), false
-	case err != nil:
-		f.log.Error("case is not stopped", "session_id", sid, "err", err)
-		return "Nothing was stopped: the store does not answer. Try again in a minute.", false
-	}
-	return "Stopping `" + escape(sid) + "`. What was found so far is reported in its thread.", true
 }
 
 // interaction answers a button, a sent modal or a closed one.
@@ -282,13 +73,13 @@ func (f *Front) actions(ctx context.Context, j job, cb slackgo.InteractionCallba
 	case a.ActionID == actMore:
 		f.ack(ctx, j, nil)
 		if sid, ok := strings.CutPrefix(a.SelectedOption.Value, "stop "); ok {
-			answer, _ := f.end(ctx, sid, cb.User.ID, team(cb), "menu "+cb.User.ID+" "+a.ActionTs)
+			answer, _ := f.counter.End(ctx, sid, cb.User.ID, team(cb), "menu "+cb.User.ID+" "+a.ActionTs)
 			f.whisper(cb, answer)
 		}
 	case strings.HasPrefix(a.ActionID, actAnswer):
 		f.answer(ctx, j, cb, a)
 	default:
-		f.ack(ctx, j, nil)
+		f.press(ctx, j, cb, a)
 	}
 }
 
@@ -401,11 +192,14 @@ func (f *Front) whisper(cb slackgo.InteractionCallback, text string) {
 
 // whisperTo leaves the telling to others: a worker is there for decisions, and a
 // Slack that is slow with answers must not keep it from them.
-func (f *Front) whisperTo(channel, thread, user, text string) {
+func (f *Front) whisperTo(channel, thread, user, text string, blocks ...slackgo.Block) {
 	f.whispers.leave(f.log, func(ctx context.Context) {
 		wctx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
 		opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false)}
+		if len(blocks) > 0 {
+			opts = append(opts, slackgo.MsgOptionBlocks(blocks...))
+		}
 		if thread != "" {
 			opts = append(opts, slackgo.MsgOptionTS(thread))
 		}
@@ -418,6 +212,16 @@ func (f *Front) whisperTo(channel, thread, user, text string) {
 // eventsAPI takes replies in the threads of cases; everything else is
 // acknowledged and left alone.
 func (f *Front) eventsAPI(ctx context.Context, j job, e slackevents.EventsAPIEvent) {
+	if h, ok := e.InnerEvent.Data.(*slackevents.AppHomeOpenedEvent); ok {
+		if h.Tab == "home" {
+			f.tabs.Opened(h.User)
+		}
+		f.ack(ctx, j, nil)
+		return
+	}
+	if f.requested(ctx, j, e) {
+		return
+	}
 	w, ok := f.words(e)
 	if !ok {
 		f.ack(ctx, j, nil)
@@ -486,14 +290,17 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 	}
 	if isStop(text) {
 		f.introduce(sid, w.user)
-		if answer, stopped := f.end(ctx, sid, w.user, "", w.event); !stopped {
+		if answer, stopped := f.counter.End(ctx, sid, w.user, "", w.event); !stopped {
 			f.whisperTo(w.channel, w.thread, w.user, answer)
 		}
 		return nil
 	}
-	err = f.desk.Instruct(ctx, bot.Words{Delivery: w.event, SessionID: sid, By: w.user, Text: text})
+	why, err := f.lobby.Instruct(ctx, bot.Words{Delivery: w.event, SessionID: sid, By: w.user, Text: text})
 	if err == nil {
 		f.introduce(sid, w.user)
+	}
+	if why != "" {
+		f.whisperTo(w.channel, w.thread, w.user, mrkdwn(why))
 	}
 	if errors.Is(err, bot.ErrClosed) {
 		f.whisperTo(w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate <symptom>`.")
@@ -575,11 +382,7 @@ func (f *Front) openReason(ctx context.Context, cb slackgo.InteractionCallback, 
 }
 
 func modal(id, meta, title, submit, closeText string, blocks ...slackgo.Block) slackgo.ModalViewRequest {
-	return slackgo.ModalViewRequest{
-		Type: slackgo.VTModal, CallbackID: id, PrivateMetadata: meta, NotifyOnClose: true,
-		Title: plainText(title, 24), Submit: plainText(submit, 24), Close: plainText(closeText, 24),
-		Blocks: slackgo.Blocks{BlockSet: blocks},
-	}
+	return kit.Modal(id, meta, title, submit, closeText, blocks...)
 }
 
 func (f *Front) openView(ctx context.Context, cb slackgo.InteractionCallback, v slackgo.ModalViewRequest) bool {
@@ -636,6 +439,9 @@ func (f *Front) release(ctx context.Context, c bot.Click) {
 }
 
 func (f *Front) submitted(ctx context.Context, j job, cb slackgo.InteractionCallback) {
+	if f.sentOther(ctx, j, cb) {
+		return
+	}
 	meta := strings.Fields(cb.View.PrivateMetadata)
 	if len(meta) < 3 {
 		f.ack(ctx, j, nil)

@@ -1,15 +1,11 @@
 package slack
 
 import (
-	"context"
 	"fmt"
 	"strings"
 
 	slackgo "github.com/slack-go/slack"
 
-	"ghostbot/agent"
-	"ghostbot/agent/hosts"
-	"ghostbot/bot"
 	"ghostbot/bot/show"
 )
 
@@ -71,32 +67,4 @@ func picked(cb slackgo.InteractionCallback) (out []string) {
 		}
 	}
 	return out
-}
-
-// triage opens the case about processes, where the person is. While one case is open
-// there it belongs to that one.
-func (f *Front) triage(ctx context.Context, c slackgo.SlashCommand, rest string) string {
-	focus, err := hosts.ParseFocus(rest)
-	if err != nil {
-		return escape(cut(oneLine(err.Error()), 300)) + ". For example: `/ghost triage --port 8080`"
-	}
-	if why := f.mayOpen(ctx, c); why != "" {
-		return why
-	}
-	if !f.desk.Triages() {
-		return "Host processes cannot be looked at here."
-	}
-	about := ""
-	if open, _, err := f.openCases(ctx, c.ChannelID); err == nil && len(open) == 1 {
-		about = open[0]
-	}
-	sid, err := f.desk.Triage(ctx, bot.Opening{
-		Delivery: "slash " + c.TriggerID, Requester: c.UserID, Place: bot.Place{Transport: "slack", Team: c.TeamID, Channel: c.ChannelID},
-	}, agent.Focus{Port: focus.Port, PIDs: focus.PIDs, Since: focus.Since, Case: about}, focus.Text())
-	if err != nil {
-		f.log.Error("triage is not opened", "err", err)
-		return "No triage was started: the store does not answer. Try again in a minute."
-	}
-	f.introduce(sid, c.UserID)
-	return ""
 }

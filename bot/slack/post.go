@@ -95,6 +95,7 @@ func metadata(m show.Message) slackgo.MsgOption {
 func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, error) {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
+	defer f.changed(m.Kind)
 	switch m.Kind {
 	case show.KindFile:
 		return f.upload(ctx, p, m)
@@ -158,6 +159,7 @@ func (f *Front) post(ctx context.Context, p bot.Place, m show.Message, text stri
 func (f *Front) Update(ctx context.Context, p bot.Place, addr string, m show.Message) error {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
+	defer f.changed(m.Kind)
 	text, blocks := render(m)
 	_, _, _, err := f.api.UpdateMessageContext(ctx, p.Channel, addr,
 		slackgo.MsgOptionText(cut(text, 3900), false), slackgo.MsgOptionBlocks(blocks...), metadata(m))

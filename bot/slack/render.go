@@ -10,6 +10,8 @@ import (
 	"ghostbot/agent"
 	"ghostbot/bot"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/entry"
+	"ghostbot/bot/slack/kit"
 )
 
 // Action ids of the buttons that this front puts on messages.
@@ -44,36 +46,6 @@ func render(m show.Message) (text string, blocks []slackgo.Block) {
 	return escape(cut(m.Text, 2900)), blocks
 }
 
-func richText(id string, elements ...slackgo.RichTextElement) []slackgo.Block {
-	return []slackgo.Block{slackgo.NewRichTextBlock(blockID(id), elements...)}
-}
-
-func blockID(s string) string { return cut(s, 200) }
-
-// prose shows untrusted words as a rich_text section: nothing in them is markup.
-func prose(s string) slackgo.RichTextElement {
-	return slackgo.NewRichTextSection(word(clean(s)))
-}
-
-func word(s string) slackgo.RichTextSectionElement {
-	if s == "" {
-		s = " "
-	}
-	return slackgo.NewRichTextSectionTextElement(s, nil)
-}
-
-func bold(s string) slackgo.RichTextSectionElement {
-	return slackgo.NewRichTextSectionTextElement(s, &slackgo.RichTextSectionTextStyle{Bold: true})
-}
-
-func code(s string) slackgo.RichTextSectionElement {
-	s = oneLine(s)
-	if s == "" {
-		s = " "
-	}
-	return slackgo.NewRichTextSectionTextElement(s, &slackgo.RichTextSectionTextStyle{Code: true})
-}
-
 func pre(s string) slackgo.RichTextElement {
 	p := &slackgo.RichTextPreformatted{}
 	p.Type = slackgo.RTEPreformatted
@@ -106,19 +78,6 @@ func who(id string) slackgo.RichTextSectionElement {
 	return word(oneLine(id))
 }
 
-func section(s string) slackgo.Block {
-	return slackgo.NewSectionBlock(markup(s, 3000), nil, nil)
-}
-
-func contextLine(s string) slackgo.Block {
-	return slackgo.NewContextBlock("", markup(s, 2000))
-}
-
-// when shows a time in the reader's own zone, with UTC as the fallback.
-func when(t time.Time) string {
-	return fmt.Sprintf("<!date^%d^{time}|%s>", t.Unix(), t.UTC().Format("15:04 UTC"))
-}
-
 func renderRoot(m show.Message) (string, []slackgo.Block) {
 	r := m.Root
 	state := r.State
@@ -129,6 +88,9 @@ func renderRoot(m show.Message) (string, []slackgo.Block) {
 	facts := fmt.Sprintf("*%s*  ·  case `%s`  ·  asked by %s", tame(state), escape(m.SessionID), askedBy(r.Requester))
 	if !r.Sweep && !r.Triage {
 		facts += "  ·  brain " + tame(cut(r.Brain, 60))
+	}
+	if safeLink(r.Source) {
+		facts += "  ·  " + kit.Link(r.Source, "about this message")
 	}
 	title, whole := headline(symptom, headlineMax)
 	blocks := []slackgo.Block{slackgo.NewHeaderBlock(plainText(strings.TrimSuffix(doing(r)+title, ": "), 150))}
@@ -202,6 +164,9 @@ func renderProgress(m show.Message) (string, []slackgo.Block) {
 	if len(p.Hypotheses) > 0 {
 		parts = append(parts, slackgo.NewRichTextSection(bold("Hypotheses")), hypothesisList(p.Hypotheses))
 	}
+	if now := nowLine(p); now != "" {
+		parts = append(parts, slackgo.NewRichTextSection(bold("Now"), word("  "+now)))
+	}
 	if len(p.Steps) > 0 {
 		head := "Commands"
 		if p.Hidden > 0 {
@@ -209,7 +174,25 @@ func renderProgress(m show.Message) (string, []slackgo.Block) {
 		}
 		parts = append(parts, slackgo.NewRichTextSection(bold(head)), stepList(p.Steps))
 	}
-	return escape(cut(orElse(oneLine(m.Text), "Reading the symptom"), 300)), richText("progress", parts...)
+	blocks := richText("progress", parts...)
+	if p.Budget != "" {
+		blocks = append(blocks, contextLine("Budget: "+tame(p.Budget)))
+	}
+	return escape(cut(orElse(oneLine(m.Text), "Reading the symptom"), 300)), blocks
+}
+
+// nowLine is what the case does at this moment; "" when it is not at work.
+func nowLine(p *show.ProgressView) string {
+	if p.Done || len(p.Steps) == 0 {
+		return ""
+	}
+	switch last := p.Steps[len(p.Steps)-1]; last.State {
+	case "running":
+		return "running " + cut(oneLine(last.Command), 120)
+	case "waiting":
+		return "waiting for a decision about " + cut(oneLine(last.Command), 120)
+	}
+	return "thinking about what was seen"
 }
 
 func hypothesisList(hs []agent.Hypothesis) slackgo.RichTextElement {
@@ -516,12 +499,6 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 	return escape(text), blocks
 }
 
-// safeLink reports whether a link can stand in markup: Slack's own, and nothing that
-// would end it early.
-func safeLink(url string) bool {
-	return (strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://")) && !strings.ContainsAny(url, "<>|\"` ") && show.OneLine(url) == url
-}
-
 func renderReport(m show.Message) (string, []slackgo.Block) {
 	r := m.Report
 	text := cut(oneLine(r.Title+": "+r.Summary), 300)
@@ -534,7 +511,7 @@ func renderReport(m show.Message) (string, []slackgo.Block) {
 	if len(r.Causes) > 0 {
 		var items []slackgo.RichTextElement
 		for _, c := range r.Causes[:min(len(r.Causes), 6)] {
-			items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(c.Statement), 500)+"  "), code(strings.Join(c.Evidence, " "))))
+			items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(c.Statement), 500)+"  "), code(cut(strings.Join(c.Evidence, " "), 200))))
 		}
 		parts = append(parts, slackgo.NewRichTextSection(bold("Cause, with the entries that show it")), slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...))
 	}
@@ -543,7 +520,14 @@ func renderReport(m show.Message) (string, []slackgo.Block) {
 	if len(parts) > 0 {
 		blocks = append(blocks, slackgo.NewRichTextBlock("details", parts...))
 	}
-	return escape(text), append(blocks, contextLine("The full report is attached in the thread: `"+escape(fileName(m.SessionID))+"`. Every statement cites journal entries."))
+	return escape(text), append(blocks, contextLine("The full report is attached in the thread: `"+escape(fileName(m.SessionID))+"`. Every statement cites journal entries."),
+		slackgo.NewActionBlock("opinion", opinionButton(m, entry.ActUseful, "Useful"), opinionButton(m, entry.ActUseless, "Not useful")))
+}
+
+func opinionButton(m show.Message, act, label string) slackgo.BlockElement {
+	b := slackgo.NewButtonBlockElement(act, m.SessionID, plainText(label, 75))
+	b.AccessibilityLabel = cut(label+": the report of "+m.SessionID, 75)
+	return b
 }
 
 // bullets are a titled list. The fewer lines there are the longer each may be: a
@@ -563,4 +547,20 @@ func bullets(title string, lines []string) []slackgo.RichTextElement {
 // quoted puts quotes where a report has code: in Slack only heads and ids are code.
 func quoted(s string) string { return strings.ReplaceAll(s, "`", `"`) }
 
-func fileName(sid string) string { return "ghost_rca_" + sid + ".md" }
+func fileName(sid string) string { return kit.ReportName(sid) }
+
+func richText(id string, elements ...slackgo.RichTextElement) []slackgo.Block {
+	return kit.RichText(id, elements...)
+}
+func word(s string) slackgo.RichTextSectionElement { return kit.Word(s) }
+func bold(s string) slackgo.RichTextSectionElement { return kit.Bold(s) }
+func code(s string) slackgo.RichTextSectionElement { return kit.Code(s) }
+func section(s string) slackgo.Block               { return kit.Section(s) }
+func contextLine(s string) slackgo.Block           { return kit.ContextLine(s) }
+func when(t time.Time) string                      { return kit.When(t) }
+func safeLink(url string) bool                     { return kit.SafeLink(url) }
+
+// prose shows untrusted words as a rich_text section: nothing in them is markup.
+func prose(s string) slackgo.RichTextElement {
+	return slackgo.NewRichTextSection(word(clean(s)))
+}

@@ -283,14 +283,6 @@ func TestTextHelpers(t *testing.T) {
 			t.Errorf("isStop(%q) = %v", in, got)
 		}
 	}
-	for in, want := range map[string][2]string{
-		"investigate x": {"investigate", " x"}, "investigate\tx": {"investigate", "\tx"}, "investigate\nx y": {"investigate", "\nx y"},
-		" help ": {"help", ""}, "": {"", ""}, "investigate\u00a0x": {"investigate", "\u00a0x"},
-	} {
-		if word, rest := firstWord(in); word != want[0] || rest != want[1] {
-			t.Errorf("firstWord(%q) = %q, %q", in, word, rest)
-		}
-	}
 	for in, want := range map[string]string{"plain": "plain", "שלום": "\u2068שלום\u2069", "a مرحبا": "\u2068a مرحبا\u2069", "": ""} {
 		if got := isolate(in); got != want {
 			t.Errorf("isolate(%q) = %q, want %q", in, got, want)

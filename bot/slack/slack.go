@@ -82,9 +82,10 @@ type Front struct {
 	me   *slackgo.AuthTestResponse
 	gate *pace.Gate
 	// Connections so far; next is closed at the next one.
-	mu    sync.Mutex
-	conns uint64
-	next  chan struct{}
+	mu      sync.Mutex
+	conns   uint64
+	next    chan struct{}
+	outside // of cases
 	// What follows an acknowledgement is left to others than the workers.
 	whispers, windows lane
 	who               *people.Directory
@@ -205,7 +206,7 @@ func (f *Front) Me() string { return f.me.UserID }
 // Serve carries envelopes to desk until ctx ends. It returns nil then, and an
 // error when Slack refuses the tokens.
 func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
-	f.desk = desk
+	f.attend(desk)
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	var wg sync.WaitGroup
@@ -213,6 +214,8 @@ func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 		wg.Go(func() { f.whispers.work(ctx, f.log) })
 		wg.Go(func() { f.windows.work(ctx, f.log) })
 	}
+	wg.Go(func() { f.tabs.Run(ctx) })
+	wg.Go(func() { f.file(ctx) })
 	err := f.link.Run(ctx)
 	cancel()
 	wg.Wait()

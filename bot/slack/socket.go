@@ -10,6 +10,7 @@ import (
 	"github.com/slack-go/slack/slackevents"
 
 	"ghostbot/bot/slack/link"
+	"ghostbot/bot/slack/shortcut"
 )
 
 // job is one envelope that is handled.
@@ -32,6 +33,10 @@ func (f *Front) ack(ctx context.Context, j job, payload any) { f.link.Ack(ctx, j
 
 // handle runs one envelope.
 func (f *Front) handle(ctx context.Context, j job) {
+	if call, err := shortcut.Read(j.Raw); err == nil {
+		f.shortcut(ctx, j, call)
+		return
+	}
 	switch d := j.Data.(type) {
 	case slackgo.SlashCommand:
 		f.slash(ctx, j, d)

@@ -3,45 +3,14 @@ package slack
 import (
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	slackgo "github.com/slack-go/slack"
 
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/kit"
 )
 
 func clean(s string) string { return show.Clean(s) }
-
-// escape makes untrusted text safe for mrkdwn: no <...> markup can arise from it
-// (Slack's formatting reference: escape &, < and >, in that order), and no code
-// style, in which this front alone writes heads and ids.
-func escape(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "`", "'").Replace(clean(s))
-}
-
-// mrkdwn escapes text and turns the marks of access.Mention into Slack mentions.
-func mrkdwn(s string) string { return marked(s, escape, mention) }
-
-// marked applies text to what stands outside of the marks of access.Mention, and id
-// to what stands in them.
-func marked(s string, text, id func(string) string) string {
-	var b strings.Builder
-	for {
-		i := strings.IndexByte(s, '\x02')
-		if i < 0 {
-			break
-		}
-		j := strings.IndexByte(s[i:], '\x03')
-		if j < 0 {
-			break
-		}
-		b.WriteString(text(s[:i]))
-		b.WriteString(id(s[i+1 : i+j]))
-		s = s[i+j+1:]
-	}
-	b.WriteString(text(s))
-	return b.String()
-}
 
 // headline is a symptom as a title: without the signs that make a title loud or
 // unreadable (pictures, piles of accents), and cut. whole reports that nothing of the
@@ -82,37 +51,6 @@ func tame(s string) string {
 	}, oneLine(s))
 }
 
-// isolate keeps letters that are written from right to left from reordering what
-// stands around them (Unicode's FSI and PDI); other text stays as it is.
-func isolate(s string) string {
-	if strings.ContainsFunc(s, rightToLeft) {
-		return "\u2068" + s + "\u2069"
-	}
-	return s
-}
-
-// rightToLeft reports whether r is in one of the blocks of such scripts.
-func rightToLeft(r rune) bool {
-	return r >= 0x0590 && r <= 0x08ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfeff ||
-		r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
-}
-
-// mention is the markup for a user or group id; anything else is escaped.
-func mention(id string) string {
-	for _, r := range id {
-		if !(r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') {
-			return escape(id)
-		}
-	}
-	switch {
-	case strings.HasPrefix(id, "S"):
-		return "<!subteam^" + id + ">"
-	case strings.HasPrefix(id, "U"), strings.HasPrefix(id, "W"):
-		return "<@" + id + ">"
-	}
-	return escape(id)
-}
-
 func mentions(ids []string) string {
 	out := make([]string, len(ids))
 	for i, id := range ids {
@@ -121,32 +59,7 @@ func mentions(ids []string) string {
 	return strings.Join(out, ", ")
 }
 
-// cut shortens s to n runes, with an ellipsis that says so.
-func cut(s string, n int) string {
-	if utf8.RuneCountInString(s) <= n {
-		return s
-	}
-	r := []rune(s)
-	return string(r[:n-1]) + "…"
-}
-
 func oneLine(s string) string { return show.OneLine(s) }
-
-// plainText is a plain_text object, which parses no markup.
-func plainText(s string, n int) *slackgo.TextBlockObject {
-	s = cut(oneLine(s), n)
-	if s == "" {
-		s = " "
-	}
-	return slackgo.NewTextBlockObject(slackgo.PlainTextType, s, false, false)
-}
-
-// markup is a mrkdwn object of text that is already safe. Verbatim: bare URLs
-// and names in it are not linked.
-func markup(s string, n int) *slackgo.TextBlockObject {
-	o := slackgo.NewTextBlockObject(slackgo.MarkdownType, cut(s, n), false, true)
-	return o
-}
 
 // wrapArgs breaks a quoted command line at blanks outside quotes, so that no
 // argument hides behind a phone's edge. What is hashed and run is the list.
@@ -170,3 +83,12 @@ func wrapArgs(s string, width int) string {
 	}
 	return b.String()
 }
+
+// The room kit makes untrusted text harmless; these are its names here.
+func escape(s string) string                               { return kit.Escape(s) }
+func isolate(s string) string                              { return kit.Isolate(s) }
+func mention(id string) string                             { return kit.Mention(id) }
+func cut(s string, n int) string                           { return kit.Cut(s, n) }
+func plainText(s string, n int) *slackgo.TextBlockObject   { return kit.PlainText(s, n) }
+func mrkdwn(s string) string                               { return kit.Mrkdwn(s) }
+func marked(s string, text, id func(string) string) string { return kit.Marked(s, text, id) }

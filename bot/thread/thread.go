@@ -36,6 +36,15 @@ type Place struct {
 	Thread    string `json:"thread,omitempty"`
 }
 
+// Named is the place as the journal names it, with the message that the case is about.
+func (p Place) Named(source string) map[string]string {
+	out := map[string]string{"channel": p.Channel, "team": p.Team}
+	if source != "" {
+		out["source"] = source
+	}
+	return out
+}
+
 // Board is the part of a transport that shows messages. Its methods are safe for
 // concurrent use. Text in messages is untrusted: the transport escapes it.
 type Board interface {

@@ -57,6 +57,7 @@ type config struct {
 	TwoPerson      []string      `envconfig:"GHOST_TWO_PERSON"`
 	SecondFactor   []string      `envconfig:"GHOST_SECOND_FACTOR"`
 	TOTPFile       string        `envconfig:"GHOST_TOTP_FILE"`
+	Instruct       string        `envconfig:"GHOST_INSTRUCT" default:"anyone"`
 	Lease          time.Duration `envconfig:"GHOST_LEASE" default:"12s"`
 	ApprovalTTL    time.Duration `envconfig:"GHOST_APPROVAL_TTL" default:"30m"`
 	Brain          string        `envconfig:"GHOST_BRAIN" default:"auto"`
@@ -89,7 +90,7 @@ type config struct {
 // ours are the variables that config knows; GHOST_FAULT and GHOST_FAULT_COUNT
 // belong to builds for crash tests.
 var ours = []string{
-	"GHOST_APPROVERS", "GHOST_APPROVERS_FILE", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_SECOND_FACTOR", "GHOST_TOTP_FILE", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
+	"GHOST_APPROVERS", "GHOST_APPROVERS_FILE", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_SECOND_FACTOR", "GHOST_TOTP_FILE", "GHOST_INSTRUCT", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
 	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_RECALL", "GHOST_READ_ONLY",
 	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_OPS_CHANNEL", "GHOST_PATH", "GHOST_JOURNAL_KEY_FILE", "GHOST_HEALTH_ADDR", "GHOST_LOG", "GHOST_LOG_LEVEL", "GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
@@ -240,7 +241,7 @@ func (c *config) check() error {
 }
 
 func (c *config) who() who.Settings {
-	return who.Settings{Approvers: c.Approvers, Channels: c.Channels, Self: c.SelfApproval, TwoPerson: c.TwoPerson, Factor: c.SecondFactor, File: c.ApproversFile, Secrets: c.TOTPFile}
+	return who.Settings{Approvers: c.Approvers, Channels: c.Channels, Self: c.SelfApproval, TwoPerson: c.TwoPerson, Instruct: c.Instruct, Factor: c.SecondFactor, File: c.ApproversFile, Secrets: c.TOTPFile}
 }
 
 func (c *config) cloud() cloud.Account {

@@ -55,7 +55,7 @@ func BenchmarkCommandToFirstLine(b *testing.B) {
 		what := fmt.Sprintf("bench%dx", i)
 		ch := channels[i%len(channels)]
 		start := time.Now()
-		go l.command(ch, l.approver(0), "/ghost investigate "+what+" http://"+addr+"/ is slow")
+		go l.insist(map[string]any{"channel": l.chans[ch], "user": l.approver(0), "text": "/ghost investigate " + what + " http://" + addr + "/ is slow"})
 		for len(l.thread(ch, what)) < 2 {
 			if time.Since(start) > 10*time.Second {
 				b.Fatal("no thread")

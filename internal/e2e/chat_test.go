@@ -251,7 +251,7 @@ func TestDenyAndApproveAtOnce(t *testing.T) {
 	for i := range 3 {
 		addr, _ := gateway(t)
 		what := fmt.Sprintf("race %d gets 502", i)
-		l.command("incidents", l.approver(0), "/ghost investigate "+what+" from "+addr)
+		l.insist(map[string]any{"channel": l.chans["incidents"], "user": l.approver(0), "text": "/ghost investigate " + what + " from " + addr})
 		card := l.find(caseLimit, "incidents", what, "Approval needed: ")
 		var wg sync.WaitGroup
 		for k := range 8 { // double clicks of both

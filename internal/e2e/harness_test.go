@@ -263,6 +263,7 @@ func (l *lab) get(path string, v any) {
 // outcome is what the workspace says came of an action.
 type outcome struct {
 	OK         bool              `json:"ok"`
+	TS         string            `json:"ts"`
 	Error      string            `json:"error"`
 	Detail     string            `json:"detail"`
 	Ephemerals []message         `json:"ephemerals"`
@@ -331,6 +332,7 @@ func (l *lab) say(channel, user, thread, text string) outcome {
 // message is one message as people see it.
 type message struct {
 	TS        string          `json:"ts"`
+	Ephemeral bool            `json:"ephemeral"`
 	Thread    string          `json:"thread_ts"`
 	User      string          `json:"user"`
 	Text      string          `json:"text"`

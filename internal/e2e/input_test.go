@@ -418,7 +418,9 @@ func TestSecondCaseOnTheSameSymptom(t *testing.T) {
 	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
 	card := l.find(caseLimit, "incidents", "checkout gets", "Approval needed: ")
 	first := l.sid("incidents", "checkout gets")
-	l.command("incidents", l.other(), "/ghost investigate anybody else sees errors on http://"+addr+"/?")
+	who := l.other()
+	asked := l.command("incidents", who, "/ghost investigate anybody else sees errors on http://"+addr+"/?")
+	l.click("incidents", who, asked.last(t).TS, "Open another case")
 	l.find(caseLimit, "incidents", "anybody else", "Approval needed: ")
 	second := l.sid("incidents", "anybody else")
 	threads := map[string]string{first: "checkout gets", second: "anybody else"}
@@ -478,7 +480,7 @@ func TestSecondCopyOfACard(t *testing.T) {
 }
 
 // api calls a method of the Web API as the bot.
-func (l *lab) api(method string, args url.Values) {
+func (l *lab) api(method string, args url.Values) (ts string) {
 	l.t.Helper()
 	args.Set("token", l.slack.BotToken)
 	resp, err := http.PostForm(l.slack.APIURL+method, args)
@@ -489,10 +491,12 @@ func (l *lab) api(method string, args url.Values) {
 	var out struct {
 		OK    bool
 		Error string
+		TS    string
 	}
 	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil || !out.OK {
 		l.t.Fatalf("%s: %s, %v", method, out.Error, err)
 	}
+	return out.TS
 }
 
 // TestWordsAreHeardWhileACardWaits: whoever writes sees at once that it was heard;

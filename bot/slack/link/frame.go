@@ -138,7 +138,7 @@ func (l *Link) undecodable(ctx context.Context, bad *socketmode.ErrorBadMessage)
 	}
 	l.o.Log.Warn("envelope is not decoded by the client library", "type", env.Type, "err", bad.Cause)
 	if cb, ok := RawInteraction(env.Payload); ok && env.Type == "interactive" {
-		l.enqueue(ctx, l.envelope(env.ID, cb))
+		l.enqueue(ctx, l.envelope(env.ID, cb).with(env.Payload))
 		return
 	}
 	l.enqueue(ctx, l.envelope(env.ID, nil)) // a worker acknowledges it: the reader does not wait
@@ -197,6 +197,8 @@ func RawInteraction(b []byte) (slackgo.InteractionCallback, bool) {
 		act.SelectedOption.Value = a.SelectedOption.Value
 		cb.ActionCallback.BlockActions = []*slackgo.BlockAction{act}
 		return cb, true
+	case p.Type == string(slackgo.InteractionTypeMessageAction):
+		return cb, p.TriggerID != ""
 	case p.Type == string(slackgo.InteractionTypeViewSubmission), p.Type == string(slackgo.InteractionTypeViewClosed):
 		return cb, p.View.ID != ""
 	}

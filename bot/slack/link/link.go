@@ -60,6 +60,7 @@ type Envelope struct {
 	ID   string    // "" when there is nothing to acknowledge
 	At   time.Time // of its arrival
 	Data any       // slackgo.SlashCommand, slackgo.InteractionCallback or slackevents.EventsAPIEvent
+	Raw  []byte    // the payload of a message shortcut, whose message the library does not know all of
 	conn uint64    // the connection that it came by
 	key  string    // its content; "" when that has no name
 }
@@ -221,7 +222,7 @@ func (l *Link) event(ctx context.Context, e socketmode.Event) {
 		}
 	case socketmode.EventTypeSlashCommand, socketmode.EventTypeInteractive, socketmode.EventTypeEventsAPI:
 		if e.Request != nil {
-			l.enqueue(ctx, l.envelope(e.Request.EnvelopeID, e.Data))
+			l.enqueue(ctx, l.envelope(e.Request.EnvelopeID, e.Data).with(e.Request.Payload))
 		}
 	case socketmode.EventTypeErrorBadMessage:
 		if bad, ok := e.Data.(*socketmode.ErrorBadMessage); ok {
@@ -246,6 +247,14 @@ func (l *Link) hello(r *socketmode.Request) {
 
 func (l *Link) envelope(id string, data any) Envelope {
 	return Envelope{ID: id, At: time.Now(), Data: data, conn: l.State().Serial, key: content(data)}
+}
+
+// with keeps the payload of a message shortcut.
+func (e Envelope) with(payload []byte) Envelope {
+	if cb, ok := e.Data.(slackgo.InteractionCallback); ok && cb.Type == slackgo.InteractionTypeMessageAction {
+		e.Raw = payload
+	}
+	return e
 }
 
 // enqueue never blocks. A full queue answers a command with "busy" and leaves

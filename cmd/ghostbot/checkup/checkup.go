@@ -87,7 +87,7 @@ func Slack(ctx context.Context, o slack.Options, r *redact.Redactor) Line {
 	k := Line{Name: "slack"}
 	f, err := slack.New(o)
 	if err != nil {
-		k.What, k.Hint = err.Error(), "create the app from deploy/slack-manifest.yaml"
+		k.What, k.Hint = err.Error(), "create the app from deploy/slack/manifest.yaml"
 		return k
 	}
 	ctx, done := context.WithTimeout(ctx, 10*time.Second)

@@ -20,6 +20,7 @@ type Settings struct {
 	Channels  []string
 	Self      bool
 	TwoPerson []string
+	Instruct  string   // GHOST_INSTRUCT
 	Factor    []string // GHOST_SECOND_FACTOR
 	File      string   // GHOST_APPROVERS_FILE
 	Secrets   string   // GHOST_TOTP_FILE
@@ -28,7 +29,10 @@ type Settings struct {
 // Rules checks the settings and reads the file. known reports whether the policy has
 // a rule. An error names the variable.
 func (s Settings) Rules(known func(rule string) bool) (access.Rules, error) {
-	r := access.Rules{Approvers: s.Approvers, Channels: s.Channels, Self: s.Self, TwoPerson: s.TwoPerson, Factor: s.Factor}
+	r := access.Rules{Approvers: s.Approvers, Channels: s.Channels, Self: s.Self, TwoPerson: s.TwoPerson, Instruct: s.Instruct, Factor: s.Factor}
+	if err := access.CheckInstruct(s.Instruct); err != nil {
+		return r, fmt.Errorf("GHOST_INSTRUCT: %w", err)
+	}
 	for _, id := range s.Approvers {
 		if err := access.CheckID(id); err != nil {
 			return r, fmt.Errorf("GHOST_APPROVERS: %w", err)

@@ -39,6 +39,7 @@ func (s *Server) labRoutes() {
 	post("click", func(c labCall) (any, error) { return s.Click(c.click()) })
 	post("submit", func(c labCall) (any, error) { return s.submit(c.ViewID, c.User, c.Values, c.wait()) })
 	post("close", func(c labCall) (any, error) { return s.CloseView(c.ViewID, c.User) })
+	post("shortcut", func(c labCall) (any, error) { return s.shortcut(c.Channel, c.User, c.TS, c.Callback, c.wait()) })
 	post("home", func(c labCall) (any, error) { return okay, s.OpenHome(c.User) })
 	post("react", func(c labCall) (any, error) { return okay, s.react(c) })
 	post("limits", func(c labCall) (any, error) {
@@ -74,6 +75,7 @@ type labCall struct {
 	Also     bool   `json:"reply_broadcast"` // a reply that also shows in the channel
 	File     string `json:"file"`            // name of a file that is attached to a message
 	Name     string `json:"name"`
+	Callback string `json:"callback_id"` // of a message shortcut
 	Remove   bool   `json:"remove"`
 	Enforce  bool   `json:"enforce"`
 }
@@ -346,7 +348,7 @@ func (s *Server) labState(r *http.Request) (any, error) {
 	out := map[string]any{
 		"team": s.ws.Team(), "channels": s.ws.Channels(), "users": s.ws.Users(), "groups": s.ws.Groups(),
 		"views": views, "statuses": s.ws.Statuses(), "sockets": s.hub.Count(), "limits": s.limits(), "pages": s.Pages(),
-		"command": s.opt.Command}
+		"command": s.opt.Command, "shortcuts": s.opt.Shortcuts}
 	if v, ok := s.ws.Home(user); ok {
 		out["home"] = labView(v)
 	}

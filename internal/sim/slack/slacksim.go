@@ -37,6 +37,7 @@ type Options struct {
 	Seed       *workspace.Seed // nil: DefaultSeed
 	Approvers  []string        // users and groups shown as approvers; nil: the seed's
 	Command    string          // slash command assumed when a text names none; "/ghost"
+	Shortcuts  []Shortcut      // message shortcuts of the app; nil: the one that investigates
 	Scopes     []string        // scopes of the bot token; nil: all
 	RateLimits bool            // refuse calls over Slack's limits (they are always counted)
 	NoEcho     bool            // do not send the bot events about its own messages
@@ -89,6 +90,9 @@ func (o Options) scaled(set, slack time.Duration) time.Duration {
 func (o *Options) fill() {
 	if o.Command == "" {
 		o.Command = "/ghost"
+	}
+	if o.Shortcuts == nil {
+		o.Shortcuts = []Shortcut{{Callback: "ghost_investigate", Name: "Investigate this"}}
 	}
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)

@@ -22,7 +22,7 @@ var directoryMethods = map[string]method{
 	"conversations.replies": {tier: 3, scope: "channels:history", run: (*call).replies},
 	"conversations.open":    {tier: 3, scope: "im:write", run: (*call).channelOpen},
 	"conversations.join":    {tier: 3, scope: "channels:join", run: (*call).channelJoin},
-	"users.conversations":   {tier: 3, scope: "channels:read", run: (*call).channelList},
+	"users.conversations":   {tier: 3, scope: "channels:read", run: (*call).channelsOf},
 	"team.info":             {tier: 3, scope: "team:read", run: (*call).teamInfo},
 	"bots.info":             {tier: 3, scope: "users:read", run: (*call).botInfo},
 }
@@ -111,6 +111,38 @@ func (c *call) channelList() (reply, error) {
 	out := []any{}
 	for _, ch := range got {
 		out = append(out, ChannelWire(ch, c.ws.Team().BotUID))
+	}
+	return reply{"channels": out, "response_metadata": cursor(next)}, nil
+}
+
+// channelsOf is users.conversations: the channels of the caller, or, of another person, those of
+// which the caller may know: public ones, and private ones that the two share.
+func (c *call) channelsOf() (reply, error) {
+	bot := c.ws.Team().BotUID
+	of, kinds := c.args["user"], c.args["types"]
+	if of == "" {
+		of = bot
+	} else if u, ok := c.ws.User(of); !ok || u.ID != of {
+		return nil, fail("user_not_found")
+	}
+	if kinds == "" {
+		kinds = "public_channel"
+	}
+	wanted := strings.Split(kinds, ",")
+	all := slices.DeleteFunc(c.ws.Channels(), func(ch workspace.Channel) bool {
+		kind := "public_channel"
+		if ch.Private {
+			kind = "private_channel"
+		}
+		return !ch.Member(of) || !slices.Contains(wanted, kind) || ch.Private && !ch.Member(bot) || c.bool("exclude_archived") && ch.Archived
+	})
+	got, next, err := page(c, all, 100)
+	if err != nil {
+		return nil, err
+	}
+	out := []any{}
+	for _, ch := range got {
+		out = append(out, ChannelWire(ch, bot))
 	}
 	return reply{"channels": out, "response_metadata": cursor(next)}, nil
 }

@@ -274,6 +274,26 @@ func (w *Workspace) Join(channelID, userID string) {
 	}
 }
 
+// Leave takes a person, or the bot, out of a conversation.
+func (w *Workspace) Leave(channelID, userID string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.channel(channelID); c != nil {
+		c.Members = slices.DeleteFunc(c.Members, func(id string) bool { return id == userID })
+		w.changed(Event{Kind: "channel", Channel: c.ID})
+	}
+}
+
+// Archive closes a channel for everybody, or opens it again.
+func (w *Workspace) Archive(channelID string, archived bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if c := w.channel(channelID); c != nil {
+		c.Archived = archived
+		w.changed(Event{Kind: "channel", Channel: c.ID})
+	}
+}
+
 // Pin puts a message on the list of pinned messages.
 func (w *Workspace) Pin(channelID, ts string) bool {
 	w.mu.Lock()

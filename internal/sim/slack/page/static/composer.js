@@ -3,7 +3,7 @@ import { h, icon, avatar } from './dom.js';
 import { S, api, remember, recall } from './state.js';
 import { toast } from './modal.js';
 
-const usage = ['investigate <what you see>', 'status', 'stop', 'help'];
+const usage = ['investigate <what you see>', 'status', 'list', 'stop', 'resume', 'rca', 'help'];
 
 // composer makes a box for a channel, or for a thread when thread is set.
 export function composer(channel, label, thread) {

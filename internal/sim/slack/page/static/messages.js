@@ -162,5 +162,16 @@ function toolbar(m, threads) {
       changed('messages ' + m.channel);
     }));
   } else bar.append(iconButton('link', 'Copy link', () => { navigator.clipboard.writeText(`${location.origin}/archives/${m.channel}/p${m.ts.replace('.', '')}`); toast('Link copied'); }));
+  if (!m.ephemeral && m.subtype !== 'tombstone' && S.shortcuts.length) {
+    const more = iconButton('more', 'More actions', () => popup(more, S.shortcuts.map(k => ({ label: k.name, note: ' Ghost', run: () => use(m, k) }))));
+    more.setAttribute('aria-haspopup', 'menu');
+    bar.append(more);
+  }
   return rove(bar);
+}
+
+// use runs a message shortcut of the app.
+async function use(m, shortcut) {
+  const out = await api('shortcut', { ts: m.ts, channel: m.channel, user: S.me, callback_id: shortcut.callback_id }).catch(() => ({ detail: 'The workspace cannot be reached.' }));
+  if (!out.ok && out.error !== 'operation_timeout' && out.error !== 'dispatch_failed') toast(out.detail || out.error);
 }

@@ -6,7 +6,7 @@ export const S = {
   me: sessionStorage.getItem('me') || localStorage.getItem('me') || 'U0ONCALL01',
   channel: '', thread: '',
   team: {}, channels: [], users: new Map(), groups: [], messages: new Map(), views: [], statuses: new Map(),
-  direct: null, home: null, sockets: 0, limits: {}, pages: { total: 0, entries: [] }, command: '/ghost', connected: false, away: false,
+  direct: null, home: null, sockets: 0, limits: {}, pages: { total: 0, entries: [] }, command: '/ghost', shortcuts: [], connected: false, away: false,
   warnings: new Map(), // message ts -> action ids whose click failed
 };
 
@@ -66,7 +66,7 @@ function take(st) {
   S.channels = st.channels.filter(c => !c.is_archived && c.members.includes(S.me));
   S.direct = st.direct || null; S.home = st.home || null;
   S.messages = new Map(Object.entries(st.messages));
-  S.views = st.views; S.sockets = st.sockets; S.limits = st.limits; S.pages = st.pages; S.command = st.command;
+  S.views = st.views; S.sockets = st.sockets; S.limits = st.limits; S.pages = st.pages; S.command = st.command; S.shortcuts = st.shortcuts || [];
   S.statuses = new Map(st.statuses.map(s => [s.channel + ' ' + s.thread_ts, s]));
   S.connected = true;
   notice(S.sockets > 0);

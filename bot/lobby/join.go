@@ -1,0 +1,252 @@
+package lobby
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"ghostbot/bot"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/show"
+	"ghostbot/store"
+)
+
+// ErrGone means that a question is not open any more: it was answered, or a day old.
+var ErrGone = errors.New("the question is not open any more")
+
+// askFor is how long somebody may think about joining a case.
+const askFor = 24 * time.Hour
+
+// Parked is an opening whose requester is asked whether to join a case that is open.
+type Parked struct {
+	Opening bot.Opening `json:"opening"`
+	Case    string      `json:"case"`
+	At      time.Time   `json:"at"`
+}
+
+func parkedKey(id string) store.Key { return store.Key{Scope: store.Deployment, Name: "ask/" + id} }
+
+// Alike returns the newest open case of the channel that looks at the same as an
+// opening; "" when there is none. A delivery that opened a case before gets none.
+func (l *Lobby) Alike(ctx context.Context, o bot.Opening) (sid string, err error) {
+	if l.o.Alike == nil {
+		return "", nil
+	}
+	if _, err := l.o.DB.Get(ctx, store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(o.Delivery)}); err == nil {
+		return "", nil
+	}
+	vs, err := l.o.DB.List(ctx, store.Deployment, "active/")
+	if err != nil {
+		return "", err
+	}
+	var newest bot.CaseInfo
+	for _, v := range vs {
+		c, err := l.desk.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/"))
+		if err != nil || c.Closed || c.Opening.Kind != "" || l.stopped(ctx, c.SessionID) {
+			continue // a case that cannot be read hides no other
+		}
+		at := c.Opening.Place
+		if at.Transport == o.Place.Transport && at.Channel == o.Place.Channel && c.CreatedAt.After(newest.CreatedAt) && l.o.Alike(c.Opening.Symptom, o.Symptom) {
+			newest = c
+		}
+	}
+	return newest.SessionID, nil
+}
+
+func (l *Lobby) stopped(ctx context.Context, sid string) bool {
+	_, err := l.o.DB.Get(ctx, store.Key{Scope: sid, Name: "stop"})
+	return err == nil
+}
+
+// Park keeps an opening until its requester says whether to join the case sid. The
+// same delivery again is the same question.
+func (l *Lobby) Park(ctx context.Context, o bot.Opening, sid string) (id string, err error) {
+	l.forget(ctx)
+	o.Symptom = clip(l.o.Redact(strings.TrimSpace(o.Symptom)), parkedMax)
+	data, err := json.Marshal(Parked{Opening: o, Case: sid, At: time.Now().UTC()})
+	if err != nil {
+		return "", err
+	}
+	id = store.KeyPart(o.Delivery)
+	_, _, err = l.o.DB.Once(ctx, parkedKey(id), data)
+	return id, err
+}
+
+// parkedMax is the longest symptom that waits, in bytes; the desk cuts it anyway.
+const parkedMax = 8000
+
+// forget drops questions that nobody answered in time. What it cannot drop is dropped
+// the next time.
+func (l *Lobby) forget(ctx context.Context) {
+	vs, err := l.o.DB.List(ctx, store.Deployment, "ask/")
+	if err != nil {
+		return
+	}
+	for _, v := range vs {
+		var p Parked
+		if json.Unmarshal(v.Data, &p) != nil || time.Since(p.At) > askFor {
+			l.drop(ctx, v.Key)
+		}
+	}
+}
+
+func (l *Lobby) drop(ctx context.Context, k store.Key) {
+	if err := l.o.DB.Commit(ctx, store.Commit{Scope: k.Scope, Writes: []store.Write{{Key: k}}}); err != nil {
+		l.o.Log.Warn("a value is not removed, it is the next time", "key", k.String(), "err", err)
+	}
+}
+
+func (l *Lobby) parked(ctx context.Context, id, by string) (p Parked, err error) {
+	if strings.ContainsAny(id, "/ ") || id == "" {
+		return p, ErrGone
+	}
+	v, err := l.o.DB.Get(ctx, parkedKey(id))
+	if errors.Is(err, store.ErrNotFound) {
+		return p, ErrGone
+	}
+	if err != nil {
+		return p, err
+	}
+	if err := json.Unmarshal(v.Data, &p); err != nil {
+		return p, fmt.Errorf("question %s: %w", id, err)
+	}
+	if p.Opening.Requester != by || time.Since(p.At) > askFor {
+		return p, ErrGone // only its requester is shown the question
+	}
+	return p, nil
+}
+
+// Join passes a parked symptom on to the case that looks at the same. why is a refusal
+// for the person; the question then stays open.
+func (l *Lobby) Join(ctx context.Context, id, by, team string) (sid, why string, err error) {
+	p, err := l.parked(ctx, id, by)
+	if err != nil {
+		return "", "", err
+	}
+	why, err = l.Instruct(ctx, bot.Words{Delivery: "join " + id, SessionID: p.Case, By: by, Team: team, Text: p.Opening.Symptom})
+	if err == nil && why == "" {
+		l.drop(ctx, parkedKey(id))
+	}
+	return p.Case, why, err
+}
+
+// Another opens the case of its own that a parked opening asked for. It is opened by
+// its delivery: a second press finds the same case.
+func (l *Lobby) Another(ctx context.Context, id, by string) (sid string, err error) {
+	p, err := l.parked(ctx, id, by)
+	if err != nil {
+		return "", err
+	}
+	sid, err = l.desk.Open(ctx, p.Opening)
+	if err == nil {
+		l.drop(ctx, parkedKey(id))
+	}
+	return sid, err
+}
+
+// Resumption is what came of taking a case up again.
+type Resumption string
+
+// What may come of it.
+const (
+	ResumeRuns      Resumption = "runs"      // it was not at rest
+	ResumeTaken     Resumption = "taken"     // it rested, and is tried again now
+	ResumeContinued Resumption = "continued" // it waited for a word, and goes on
+	ResumeAsks      Resumption = "asks"      // it waits for an answer that only its thread can give
+	ResumeApproval  Resumption = "approval"  // it waits for a decision about a command
+	ResumeStopping  Resumption = "stopping"
+	ResumeBroken    Resumption = "broken" // this process may not act on it any more
+	ResumeClosed    Resumption = "closed"
+	ResumeRefused   Resumption = "refused"
+)
+
+// Resume lets a case go on that rests or waits for a word to continue. A closed case is
+// not opened again: its journals end with its report. why is set when the person
+// may not.
+func (l *Lobby) Resume(ctx context.Context, sid, by, team string) (r Resumption, why string, err error) {
+	c, err := l.Describe(ctx, sid)
+	if err != nil {
+		return "", "", err
+	}
+	switch c.State {
+	case "finished":
+		return ResumeClosed, "", nil
+	case "stopping":
+		return ResumeStopping, "", nil
+	}
+	q, open, err := l.continuable(ctx, sid)
+	switch {
+	case err != nil:
+		return "", "", err
+	case open && q.ID != "":
+		reply, err := l.desk.Answer(ctx, sid, q.ID, q.Options[len(q.Options)-1].Key, by, team)
+		if err == nil && !reply.OK {
+			return ResumeRefused, reply.Text, nil
+		}
+		return ResumeContinued, "", err
+	case open:
+		return ResumeAsks, "", nil
+	}
+	carried, rests := l.desk.Holding(sid)
+	switch {
+	case carried && c.Pending > 0:
+		return ResumeApproval, "", nil
+	case carried:
+		return ResumeRuns, "", nil
+	case rests > 365*24*time.Hour:
+		return ResumeBroken, "", nil
+	}
+	l.desk.Nudge(sid)
+	return ResumeTaken, "", nil
+}
+
+// continuable finds the question whose last answer lets a case go on; open reports that
+// some question is open.
+func (l *Lobby) continuable(ctx context.Context, sid string) (q askedFor, open bool, err error) {
+	vs, err := l.o.DB.List(ctx, sid, "question/")
+	if err != nil {
+		return q, false, err
+	}
+	for _, v := range vs {
+		var s inbox.Question
+		if json.Unmarshal(v.Data, &s) != nil || s.Answer != nil {
+			continue
+		}
+		open = true
+		if slices.Contains(goesOn, s.Question.Kind) && len(s.Question.Options) > 1 {
+			q = askedFor{ID: s.Question.ID, Options: s.Question.Options}
+		}
+	}
+	return q, open, nil
+}
+
+// Linked opens a case that goes on from a closed one, in the channel of that one. Its
+// thread says where it comes from.
+func (l *Lobby) Linked(ctx context.Context, sid, by, delivery, link string) (next string, err error) {
+	c, err := l.desk.Case(ctx, sid)
+	if err != nil {
+		return "", err
+	}
+	if !c.Closed || c.Opening.Kind != "" {
+		return "", ErrGone
+	}
+	place := c.Opening.Place
+	place.Thread = ""
+	next, err = l.desk.Open(ctx, bot.Opening{Delivery: delivery, Symptom: c.Opening.Symptom, Requester: by, Place: place, From: sid, Source: c.Opening.Source})
+	if err != nil {
+		return "", err
+	}
+	body, err := json.Marshal(inbox.Item{Kind: show.KindOfNotice, At: time.Now().UTC(), Notice: &show.Notice{By: by,
+		Text: "goes on from the closed case " + sid + ". Nothing that was decided or found there counts here.", Cases: []show.Other{{Case: sid, Link: link}}}})
+	if err == nil {
+		err = inbox.Deliver(ctx, l.o.DB, next, "linked "+sid, body)
+	}
+	if err != nil {
+		l.o.Log.Warn("a case does not say where it comes from", "session_id", next, "err", err)
+	}
+	return next, nil
+}
