@@ -285,19 +285,6 @@ func (d *Desk) StopOnce(ctx context.Context, sid, by, delivery string) error {
 	return ErrStopping
 }
 
-// Outcome is where people find what came of a case: its report, or its thread while
-// there is none; "" when the front does not tell.
-func (d *Desk) Outcome(ctx context.Context, sid string) string {
-	m, err := thread.Load(ctx, d.o.DB, sid)
-	if err != nil {
-		return ""
-	}
-	if at := m.Sent["report"].Addr; at != "" && at != "-" {
-		m.Place.Thread = at
-	}
-	return d.linkTo(ctx, sid, m.Place)
-}
-
 // Stopped is the value at "stop".
 type Stopped struct {
 	By       string    `json:"by"`
