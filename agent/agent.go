@@ -181,6 +181,7 @@ type (
 		Hypothesis string `json:"hypothesis_id,omitempty"`
 		Target     string `json:"target,omitempty"`
 		Effect     string `json:"effect,omitempty"`
+		Means      string `json:"means,omitempty"` // what each result would mean for the hypothesis
 		// Patience, in seconds, makes the command optional: when nobody reacts to
 		// its card for so long it is withdrawn, which is no denial.
 		Patience int `json:"patience_seconds,omitempty"`

@@ -259,7 +259,7 @@ func lookAt(p safeexec.Proposal) string {
 // again proposes a command once more, as a new entry with its own votes.
 func (a *Agent) again(ctx context.Context, p safeexec.Proposal, by string) error {
 	_, err := a.gate(ctx, safeexec.Request{
-		Argv: p.Argv, Reasoning: p.Reasoning, Hypothesis: p.Hypothesis, Requester: by, Target: p.Target, Effect: p.Effect,
+		Argv: p.Argv, Reasoning: p.Reasoning, Hypothesis: p.Hypothesis, Requester: by, Target: p.Target, Effect: p.Effect, Means: p.Means,
 		Timeout: p.Timeout, Turn: p.Turn, Index: p.Index, Replaces: p.AuditID, Repeat: true,
 	})
 	if err != nil {

@@ -336,7 +336,7 @@ func (a *Agent) do(ctx context.Context, p place, m Move) error {
 	case RunShell:
 		r, err := a.gate(ctx, safeexec.Request{
 			Command: m.Command, Reasoning: m.Reasoning, Hypothesis: m.Hypothesis, Requester: a.s.c.Requester,
-			Target: m.Target, Effect: m.Effect, Turn: p.turn, Index: p.index,
+			Target: m.Target, Effect: m.Effect, Means: m.Means, Turn: p.turn, Index: p.index,
 			Patience: time.Duration(min(max(m.Patience, 0), maxPatience)) * time.Second,
 		})
 		if err == nil && r.AuditID == "" { // nothing to journal: no command was given

@@ -11,6 +11,7 @@ import (
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
+	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
@@ -77,4 +78,14 @@ func (d *Desk) rules(channel string) show.Rules {
 		return ids
 	}
 	return show.Rules{Needed: a.Needed, Self: a.Self, Approvers: a.In(channel), Who: who, Code: a.NeedsCode}
+}
+
+// Removed takes note that a message of a case was deleted by somebody else. What can
+// be answered is posted again.
+func (d *Desk) Removed(ctx context.Context, sid, addr string) error {
+	key, err := thread.KeyAt(ctx, d.o.DB, sid, addr)
+	if err != nil || key == "" {
+		return err
+	}
+	return inbox.Note(ctx, d.o.DB, sid, []string{"removed", addr}, inbox.Item{Kind: show.KindOfRemoved, Removed: &show.Removed{Key: key, Addr: addr}})
 }

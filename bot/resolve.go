@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -228,14 +227,9 @@ func (d *Desk) noteRefusal(ctx context.Context, c Click, p proposal.Stored, why 
 	d.note(ctx, c.SessionID, key, show.Refusal{By: c.By, What: actionName(c.Action), Text: d.o.Redact(c.Text), Why: why, AuditID: p.Proposal.AuditID})
 }
 
-// note puts r into the inbox. The same refusal again, as key says, is the same entry:
-// pressing fast fills no journal.
+// note puts r into the inbox; the same refusal again, as key says, fills no journal.
 func (d *Desk) note(ctx context.Context, sid string, key []string, r show.Refusal) {
-	body, err := json.Marshal(inbox.Item{Kind: show.KindOfRefusal, At: time.Now().UTC(), Refusal: &r})
-	if err == nil {
-		err = inbox.Deliver(ctx, d.o.DB, sid, strings.Join(key, " "), body)
-	}
-	if err != nil {
+	if err := inbox.Note(ctx, d.o.DB, sid, key, inbox.Item{Kind: show.KindOfRefusal, Refusal: &r}); err != nil {
 		d.o.Log.Warn("refusal is not journaled", "session_id", sid, "by", r.By, "err", err)
 	}
 }

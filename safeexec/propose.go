@@ -37,7 +37,7 @@ func (s *Shell) plan(c Command, r Request) Proposal {
 	p := Proposal{
 		SessionID: s.opt.SessionID, Argv: v.Argv, Display: c.Display(), Dir: s.opt.Dir,
 		Class: v.Class, Tier: v.Tier, Rule: v.Rule, Risk: v.Reason, Env: v.Environment,
-		Reasoning: s.words(r.Reasoning), Hypothesis: r.Hypothesis, Target: s.words(r.Target), Effect: s.words(r.Effect),
+		Reasoning: s.words(r.Reasoning), Hypothesis: r.Hypothesis, Target: s.words(r.Target), Effect: s.words(r.Effect), Means: s.words(r.Means),
 		Requester: r.Requester, Policy: s.policy.Version(),
 		Replaces: r.Replaces, Repeat: r.Repeat, Turn: r.Turn, Index: r.Index, Patience: r.Patience, Grant: r.Grant,
 	}
@@ -358,6 +358,6 @@ func (s *Shell) recheck(p Proposal) (now Proposal, why string) {
 func (p Proposal) request() Request {
 	return Request{
 		Argv: p.Argv, Reasoning: p.Reasoning, Hypothesis: p.Hypothesis, Requester: p.Requester, Target: p.Target,
-		Effect: p.Effect, Timeout: p.Timeout, Patience: p.Patience, Turn: p.Turn, Index: p.Index, Replaces: p.Replaces, Repeat: p.Repeat,
+		Effect: p.Effect, Means: p.Means, Timeout: p.Timeout, Patience: p.Patience, Turn: p.Turn, Index: p.Index, Replaces: p.Replaces, Repeat: p.Repeat,
 	}
 }

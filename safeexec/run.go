@@ -322,7 +322,7 @@ func (s *Shell) late(ctx context.Context, p Proposal, d Decided) (Result, error)
 // modify makes a person's edit the next link. They are its requester.
 func (s *Shell) modify(ctx context.Context, p Proposal, d Decided, typed string, more bool) (*Proposal, Result, error) {
 	r := p.request()
-	r.Argv, r.Target, r.Effect, r.Timeout, r.Repeat = nil, "", "", 0, false
+	r.Argv, r.Target, r.Effect, r.Means, r.Timeout, r.Repeat = nil, "", "", "", 0, false
 	r.Requester = d.By
 	c := s.Parse(typed)
 	next := s.plan(c, r)

@@ -150,6 +150,7 @@ type Proposal struct {
 	Hypothesis string        `json:"hypothesis_id,omitempty"`
 	Target     string        `json:"target,omitempty"` // host, address or resource it touches, as far as known
 	Effect     string        `json:"effect,omitempty"` // what is expected to happen, in words
+	Means      string        `json:"means,omitempty"`  // what each result would mean for the hypothesis, in words
 	Timeout    time.Duration `json:"timeout_ns"`
 	Requester  string        `json:"requester"`             // who opened the case, or who edited the command
 	Policy     string        `json:"policy"`                // policy version
@@ -216,6 +217,7 @@ type Request struct {
 	Requester  string
 	Target     string
 	Effect     string
+	Means      string
 	Patience   time.Duration // of an optional command: withdrawn when nobody reacts for so long; 0: until it expires
 	Timeout    time.Duration // 0: the shell's default for the tool
 	Turn       int

@@ -39,6 +39,7 @@ func declarations() []*genai.FunctionDeclaration {
 			"hypothesis_id": str(aboutHypothesis),
 			"target":        str("Host, address or resource that it touches."),
 			"effect":        str("For a command that changes something: what is expected to happen."),
+			"means":         str("For a command that a person has to approve: what each possible result would mean for the hypothesis."),
 		}), Description: "Run one diagnostic command, or one read of Azure's configuration, through the gate, which classifies it: SAFE runs, RISKY waits for a person, FORBIDDEN never runs and is not to be tried again. For ping, dig, traceroute, mtr, ss, ip, nc, openssl s_client, curl that reads, az ... list/show/get. Reading files: only report paths that a finished task returned."},
 		{Name: agent.ToolCapture, Parameters: object([]string{"target", "resource_group", "storage_account"}, map[string]*genai.Schema{
 			"target":           str("VM name, full resource id, or \"source_vm to dest_vm\" for both ends. Short names are looked up in resource_group."),

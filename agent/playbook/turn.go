@@ -297,7 +297,7 @@ func (b *board) run(p *place.Place, pr rules.Probe, hyps []hypothesis) agent.Run
 	p.Asked[pr.Name] = true
 	b.count[cmd]++
 	id, reason := b.reasoning(p, pr, hyps)
-	return agent.RunShell{Command: cmd, Reasoning: reason, Hypothesis: id, Target: p.Target(pr), Effect: pr.Effect}
+	return agent.RunShell{Command: cmd, Reasoning: reason, Hypothesis: id, Target: p.Target(pr), Effect: pr.Effect, Means: p.Text(pr.Means)}
 }
 
 // reasoning is one sentence: what the command shows and which hypotheses it

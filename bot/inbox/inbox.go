@@ -10,6 +10,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"ghostbot/agent"
@@ -34,7 +35,7 @@ func conflict(err error) bool { return errors.Is(err, store.ErrConflict) }
 // Item is a value at inbox/{id}: something that people did and the holder
 // of the case has not journaled yet.
 type Item struct {
-	Kind        string             `json:"kind"` // instruction, refusal, notice, hold, person, vote, feedback
+	Kind        string             `json:"kind"` // instruction, refusal, notice, hold, person, vote, removed, feedback
 	At          time.Time          `json:"at"`
 	Instruction *agent.Instruction `json:"instruction,omitempty"`
 	Refusal     *show.Refusal      `json:"refusal,omitempty"`
@@ -43,6 +44,7 @@ type Item struct {
 	Person      *agent.PersonEntry `json:"person,omitempty"`
 	Vote        *show.Vote         `json:"vote,omitempty"`
 	Feedback    *show.Feedback     `json:"feedback,omitempty"`
+	Removed     *show.Removed      `json:"removed,omitempty"`
 }
 
 // Body is what stands in the journal of the item.
@@ -56,6 +58,8 @@ func (it Item) Body() any {
 		return it.Hold
 	case show.KindOfVote:
 		return it.Vote
+	case show.KindOfRemoved:
+		return it.Removed
 	case agent.KindPerson:
 		return it.Person
 	case show.KindOfFeedback:
@@ -80,6 +84,17 @@ func Deliver(ctx context.Context, db store.DB, sid, delivery string, body []byte
 		return nil // delivered before
 	}
 	return err
+}
+
+// Note stores what people did for the holder to journal, once for what key says: the
+// same again, however it was delivered, is the same entry.
+func Note(ctx context.Context, db store.DB, sid string, key []string, it Item) error {
+	it.At = time.Now().UTC()
+	body, err := json.Marshal(it)
+	if err != nil {
+		return err
+	}
+	return Deliver(ctx, db, sid, strings.Join(key, " "), body)
 }
 
 // Seen reports whether a delivery was acted on already.

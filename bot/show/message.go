@@ -52,6 +52,17 @@ type Message struct {
 	Report    *Report
 }
 
+// Open reports whether people can answer the message, or wait for what comes of it.
+func (m Message) Open() bool {
+	switch {
+	case m.Card != nil:
+		return m.Card.State == "PENDING" || m.Card.State == "APPROVED" || m.Card.State == "RUNNING"
+	case m.Question != nil:
+		return m.Question.Answer == nil
+	}
+	return false
+}
+
 // RootView is the message that opens the thread.
 type RootView struct {
 	Symptom   string
@@ -116,6 +127,8 @@ type CardView struct {
 	Program    string
 	Why        string
 	Hypothesis string
+	Separates  string // what the hypothesis says
+	Means      string // what each result would mean
 	Risk       string
 	Rule       string
 	Tier       *int // of the policy; nil: none

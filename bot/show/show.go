@@ -30,6 +30,7 @@ const (
 	KindOfHold     = "hold"
 	KindOfVote     = "vote"
 	KindOfFeedback = "feedback"
+	KindOfRemoved  = "removed"
 	// KindOfIntegrity: people chose what becomes of a case whose files were changed.
 	KindOfIntegrity = "integrity"
 )
@@ -82,6 +83,13 @@ type Feedback struct {
 	Useful bool      `json:"useful"`
 	Text   string    `json:"text,omitempty"`
 	At     time.Time `json:"at"`
+}
+
+// Removed is the body of a removed entry: a message that people can answer is not in
+// the thread any more, though the bot did not take it away.
+type Removed struct {
+	Key  string `json:"key"`
+	Addr string `json:"addr"`
 }
 
 // Notice is the body of a notice entry: something that people should know.
@@ -268,6 +276,11 @@ func (s *Fold) line(e agent.Entry) {
 		if json.Unmarshal(e.Body, &r) == nil {
 			s.log(e, LogView{What: "reason", By: r.By, Body: r.Text})
 		}
+	case KindOfRemoved:
+		var r Removed
+		if json.Unmarshal(e.Body, &r) == nil {
+			s.log(e, LogView{What: "notice", Body: "A message of this thread was deleted (" + r.Key + "). It is posted again while it can be answered; the journal has it in any case."})
+		}
 	case KindOfNotice:
 		var n Notice
 		if json.Unmarshal(e.Body, &n) == nil {
@@ -440,10 +453,15 @@ func (s *Fold) proposed(e agent.Entry) {
 	c := &CardView{
 		SessionID: s.sid, ProposalID: id, Digest: p.Digest, AuditID: e.ID, State: "PENDING",
 		Command: p.Display, Program: p.Program, Why: p.Reasoning, Hypothesis: p.Hypothesis,
-		Risk: p.Risk, Rule: p.Rule, Tier: p.Tier, Target: p.Target, Effect: p.Effect, Timeout: p.Bound(),
+		Risk: p.Risk, Rule: p.Rule, Tier: p.Tier, Target: p.Target, Effect: p.Effect, Means: p.Means, Timeout: p.Bound(),
 		Expires: p.Expires, Approvers: s.rules.who(p.Class.String(), p.Rule), Needed: s.rules.Needed(p.Class.String(), p.Rule),
 		Code: s.rules.Code != nil && s.rules.Code(p.Class.String(), p.Rule),
 		Head: e.Head, Requester: p.Requester, SelfOK: s.rules.Self,
+	}
+	for _, h := range s.fold.Case().Hypotheses {
+		if h.ID == p.Hypothesis && p.Hypothesis != "" {
+			c.Separates = h.Description
+		}
 	}
 	if p.Patience > 0 {
 		c.Withdraw = e.Time.Add(p.Patience)

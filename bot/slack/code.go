@@ -2,8 +2,10 @@ package slack
 
 import (
 	"context"
+	"errors"
 
 	slackgo "github.com/slack-go/slack"
+	"github.com/slack-go/slack/slackevents"
 
 	"ghostbot/bot"
 	"ghostbot/safeexec"
@@ -39,4 +41,24 @@ func (f *Front) sentCode(whole, ctx context.Context, j job, cb slackgo.Interacti
 		}
 		return r, err
 	})
+}
+
+// removed takes note of a deleted message that people could answer; what fails here is
+// found when the message is edited next. Its thread, or itself, names the case.
+func (f *Front) removed(ctx context.Context, e slackevents.EventsAPIEvent) bool {
+	in, ok := e.InnerEvent.Data.(*slackevents.MessageEvent)
+	if !ok || in.SubType != "message_deleted" || in.PreviousMessage == nil {
+		return false
+	}
+	rctx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	at := bot.Place{Transport: "slack", Channel: in.Channel, Thread: in.PreviousMessage.ThreadTimestamp}
+	sid, err := f.desk.CaseAt(rctx, at)
+	if err == nil {
+		err = f.desk.Removed(rctx, sid, in.PreviousMessage.Timestamp)
+	}
+	if err != nil && !errors.Is(err, bot.ErrNoCase) {
+		f.log.Warn("a deleted message is not taken note of", "channel", in.Channel, "err", err)
+	}
+	return true
 }

@@ -212,6 +212,10 @@ func (f *Front) whisperTo(channel, thread, user, text string, blocks ...slackgo.
 // eventsAPI takes replies in the threads of cases; everything else is
 // acknowledged and left alone.
 func (f *Front) eventsAPI(ctx context.Context, j job, e slackevents.EventsAPIEvent) {
+	if f.removed(ctx, e) {
+		f.ack(ctx, j, nil)
+		return
+	}
 	if h, ok := e.InnerEvent.Data.(*slackevents.AppHomeOpenedEvent); ok {
 		if h.Tab == "home" {
 			f.tabs.Opened(h.User)

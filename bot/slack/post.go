@@ -42,7 +42,9 @@ type apiError struct {
 	after time.Duration
 	final bool
 	gone  bool
-	lost  bool
+	lost  bool // the message, not the channel
+	fixed bool // the message cannot be edited any more
+	alone bool // the thread, not the channel
 }
 
 func (e *apiError) Error() string             { return e.err.Error() }
@@ -51,6 +53,8 @@ func (e *apiError) RetryAfter() time.Duration { return e.after }
 func (e *apiError) Permanent() bool           { return e.final }
 func (e *apiError) Gone() bool                { return e.gone }
 func (e *apiError) Missing() bool             { return e.lost }
+func (e *apiError) Lost() bool                { return e.lost || e.fixed }
+func (e *apiError) Detached() bool            { return e.alone }
 
 func classify(err error) error {
 	if err == nil {
@@ -65,6 +69,8 @@ func classify(err error) error {
 		out.final = slices.Contains(permanentCodes, code0(err))
 		out.gone = slices.Contains(goneCodes, code0(err))
 		out.lost = code0(err) == "message_not_found"
+		out.fixed = code0(err) == "cant_update_message" || code0(err) == "edit_window_closed"
+		out.alone = code0(err) == "thread_not_found"
 	}
 	return out
 }
@@ -150,9 +156,19 @@ func (f *Front) post(ctx context.Context, p bot.Place, m show.Message, text stri
 	if m.Kind == show.KindReport {
 		opts = append(opts, slackgo.MsgOptionBroadcast())
 	}
-	_, ts, err := f.api.PostMessageContext(ctx, p.Channel, opts...)
+	_, ts, got, err := f.api.PostMessageWithResponseContext(ctx, p.Channel, opts...)
+	if err == nil && p.Thread != "" && got.ThreadTimestamp != p.Thread {
+		if _, _, derr := f.api.DeleteMessageContext(ctx, p.Channel, ts); derr != nil {
+			f.log.Warn("a reply without its thread is not taken back", "ts", ts, "err", derr)
+		}
+		return "", errAlone
+	}
 	return ts, err
 }
+
+// errAlone is a reply that Slack put into the channel, because its thread is not there
+// any more.
+var errAlone = errors.New("thread_not_found")
 
 // Update implements [bot.Front]. Text and blocks are always sent together:
 // chat.update with text alone would remove the blocks.

@@ -297,13 +297,15 @@ func decidedLine(c *show.CardView) string {
 }
 
 func pendingCard(c *show.CardView, short string, blocks []slackgo.Block) (string, []slackgo.Block) {
-	why := cut(oneLine(c.Why), 300)
+	why := []slackgo.RichTextElement{fact("Why", cut(oneLine(c.Why), 300))}
 	if c.Hypothesis != "" {
-		why += " (hypothesis " + oneLine(c.Hypothesis) + ")"
+		why = append(why, fact("Hypothesis", cut(strings.TrimSpace(oneLine(c.Hypothesis)+" "+oneLine(c.Separates)), 240)), fact("Results mean", cut(means(c), 240)))
+	} else if c.Means != "" {
+		why = append(why, fact("Results mean", cut(means(c), 240)))
 	}
 	blocks = append(blocks,
-		slackgo.NewRichTextBlock("facts", fact("Why", why), fact("Risk", cut("RISKY: "+c.Risk, 240)), fact("Target", cut(orDash(c.Target), 240)),
-			fact("Expected", cut(orDash(c.Effect), 240)), fact("Time limit", c.Timeout.String())),
+		slackgo.NewRichTextBlock("facts", append(why, fact("Risk", cut("RISKY: "+c.Risk, 240)), fact("Target", cut(orDash(c.Target), 240)),
+			fact("Expected", cut(orDash(c.Effect), 240)), fact("Time limit", c.Timeout.String()))...),
 		contextLine(rules(c)))
 	title := escape(cardTitle(c) + ": " + short)
 	if n := len([]rune(c.Command)); n > commandMax {
@@ -314,6 +316,15 @@ func pendingCard(c *show.CardView, short string, blocks []slackgo.Block) (string
 		blocks = append(blocks, buttons(c, short))
 	}
 	return fmt.Sprintf("%s. Expires %s.", title, c.Expires.UTC().Format("15:04 UTC")), blocks
+}
+
+// means says what each result would mean. Where the brain does not say it, what the
+// loop does with a result is what can be said.
+func means(c *show.CardView) string {
+	if c.Means != "" {
+		return oneLine(c.Means)
+	}
+	return "what fits " + oneLine(c.Hypothesis) + " supports it, what contradicts it speaks against it; without a result it stays open, as a gap in the report"
 }
 
 func orDash(s string) string { return orElse(s, "–") }
@@ -386,7 +397,7 @@ func buttons(c *show.CardView, short string) slackgo.Block {
 	approve := b(actApprove, "Approve", "Approve", slackgo.StylePrimary)
 	if c.Needed > 1 && !c.Code { // a code is a second look already, and on every card a second tap would train people to tap twice
 		approve.Confirm = slackgo.NewConfirmationBlockObject(plainText("Approve this command?", 100),
-			plainText(cut(short+"  ·  Target: "+orDash(c.Target)+"  ·  Expected: "+orDash(c.Effect), 290), 300), plainText("Approve", 30), plainText("Back", 30))
+			plainText(cut(isolate(short)+"  ·  Target: "+isolate(orDash(oneLine(c.Target)))+"  ·  Expected: "+isolate(orDash(oneLine(c.Effect))), 290), 300), plainText("Approve", 30), plainText("Back", 30))
 	}
 	more := slackgo.NewOverflowBlockElement(actMore, slackgo.NewOptionBlockObject("stop "+c.SessionID, plainText("Stop investigation", 75), nil))
 	return slackgo.NewActionBlock("decide", approve, b(actDeny, "Deny", "Deny", slackgo.StyleDanger), b(actModify, "Modify", "Modify", ""), more)

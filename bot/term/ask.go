@@ -120,7 +120,7 @@ func cardBox(c *show.CardView, width int) string {
 		{"RISK:", c.Risk},
 		{"REASONING:", c.Why},
 	}
-	for _, r := range [][2]string{{"TARGET:", c.Target}, {"EXPECTED:", c.Effect}, {"HYPOTHESIS:", c.Hypothesis}} {
+	for _, r := range [][2]string{{"TARGET:", c.Target}, {"EXPECTED:", c.Effect}, {"HYPOTHESIS:", c.Hypothesis}, {"RESULTS:", c.Means}} {
 		if r[1] != "" {
 			rows = append(rows, r)
 		}

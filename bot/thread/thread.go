@@ -135,7 +135,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
 		rules: o.Rules, m: m, body: o.Body, again: o.Again,
-		edited: map[string]time.Time{}, late: map[string]time.Time{}, check: map[string]bool{}, seen: NewSeen(),
+		edited: map[string]time.Time{}, late: map[string]time.Time{}, check: map[string]bool{}, taken: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
 
@@ -160,7 +160,8 @@ type Sent struct {
 type Map struct {
 	Sent  map[string]Sent `json:"sent"`
 	Place Place           `json:"place"`
-	LastN uint64          `json:"last_n"` // entries shown so far
+	LastN uint64          `json:"last_n"`         // entries shown so far
+	Made  int             `json:"made,omitempty"` // how often a thread that was deleted was made anew
 }
 
 // MessagesKey is where a case keeps its message map.
@@ -192,6 +193,14 @@ type Unreachable interface{ Gone() bool }
 // Missing marks an error of a front that says that a message is not there any more.
 type Missing interface{ Missing() bool }
 
+// Lost marks an error of a front that says that a message is not there any more, or
+// cannot be edited any more.
+type Lost interface{ Lost() bool }
+
+// Detached marks an error of a front that says that the thread is not there any more,
+// so that a reply would stand in the channel.
+type Detached interface{ Detached() bool }
+
 // Delayed marks an error of a front that says when to try again.
 type Delayed interface{ RetryAfter() time.Duration }
 
@@ -205,7 +214,8 @@ type Projector struct {
 	sid    string
 	fence  func() uint64
 	rules  show.Rules
-	show   *show.Fold // nil: made again from entry 1 when it is needed
+	taken  map[string]bool // addresses of messages that somebody deleted
+	show   *show.Fold      // nil: made again from entry 1 when it is needed
 	m      Map
 	n      uint64               // entries applied to show
 	edited map[string]time.Time // last edit of a summarising message
@@ -356,6 +366,9 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 			continue
 		}
 		wait, wrote, err := p.write(ctx, m, class)
+		if detached(err) {
+			return time.Millisecond, p.anew(ctx)
+		}
 		if d := delay(err); d > 0 && ctx.Err() == nil { // this one is too fast, others need not be
 			p.slog.Info("the board takes no more for a while", "session_id", p.sid, "key", m.Key, "retry_in", d)
 			p.late[m.Key], wait, err = time.Now().Add(d), d, nil
@@ -433,6 +446,7 @@ func (p *Projector) read() error {
 	for _, e := range entries {
 		p.show.Apply(e)
 		p.n = e.N
+		p.note(e)
 	}
 	return err
 }
@@ -487,6 +501,11 @@ func (p *Projector) write(ctx context.Context, m show.Message, u Urgency) (wait 
 		return 0, true, p.post(ctx, m, s, h)
 	case m.Kind == show.KindLog || m.Kind == show.KindSay || m.Kind == show.KindFile || s.Addr == "-":
 		return 0, false, nil
+	case p.taken[s.Addr] && m.Open():
+		if d := p.turn(m, false, u); d > 0 {
+			return d, false, nil
+		}
+		return 0, true, p.replace(ctx, m, s, false)
 	case s.Hash == h && !p.check[m.Key]:
 		return 0, false, nil
 	}
@@ -505,16 +524,15 @@ func (p *Projector) write(ctx context.Context, m show.Message, u Urgency) (wait 
 	return 0, true, p.edit(ctx, m, s, h)
 }
 
-// edit changes what a message shows. A card that is not there any more is posted
-// again while people still have to answer it.
+// edit changes what a message shows. A card that is not there any more, or not to be
+// edited, is posted again while people still have to answer it, and when something
+// became of it.
 func (p *Projector) edit(ctx context.Context, m show.Message, s Sent, hash string) error {
 	err := p.front.Update(ctx, p.m.Place, s.Addr, p.full(m))
-	var gone Missing
 	switch {
-	case err != nil && waits(m) && errors.As(err, &gone) && gone.Missing():
-		p.slog.Warn("a card was deleted, it is posted again", "session_id", p.sid, "key", m.Key)
+	case lost(err) && answerable(m) && (s.Hash != "" || m.Open()):
 		delete(p.check, m.Key)
-		return p.post(ctx, m, Sent{}, hash)
+		return p.replace(ctx, m, s, missing(err))
 	case err != nil && !permanent(err):
 		return err
 	case err != nil:

@@ -46,6 +46,7 @@ type Probe struct {
 	Instead string // what to ask when the tool is missing, unsuitable or refused
 	Why     string // what the answer decides
 	Effect  string
+	Means   string // what each result would mean; of a probe that people are asked about
 	Risky   bool
 }
 
@@ -110,8 +111,8 @@ var Probes = []Probe{
 	{Name: "waiting-for", Tool: "ss", Args: "-tn state syn-sent", Reader: "waiting", Why: "whether the program waits for a connection of its own to something that does not answer", Effect: readsTables},
 	{Name: "syn-sent", Tool: "ss", Args: "-tn state syn-sent dport = :{port}", Reader: "synsent", Why: "whether connection attempts hang on this machine", Effect: readsTables},
 
-	{Name: "capture", Tool: "timeout", Args: "10 tcpdump -i {dev} -c 20 -nn tcp port {port}", Reader: "capture", Instead: "syn-sent", Why: "the refusal on the wire, if a client asks {t} in the next ten seconds", Effect: "records packet headers of this port for at most 10 s or 20 packets; needs capture rights", Risky: true},
-	{Name: "journal", Tool: "journalctl", Args: "--no-pager -n 50 {since} -g {portword}", Reader: "journal", Why: "what the system's log says about the service that should listen on {t}", Effect: "reads the system journal, at most 50 lines that name the port", Risky: true},
+	{Name: "capture", Tool: "timeout", Args: "10 tcpdump -i {dev} -c 20 -nn tcp port {port}", Reader: "capture", Instead: "syn-sent", Why: "the refusal on the wire, if a client asks {t} in the next ten seconds", Effect: "records packet headers of this port for at most 10 s or 20 packets; needs capture rights", Means: "a reset shows that {t} refuses; no packet means only that no client asked meanwhile", Risky: true},
+	{Name: "journal", Tool: "journalctl", Args: "--no-pager -n 50 {since} -g {portword}", Reader: "journal", Why: "what the system's log says about the service that should listen on {t}", Effect: "reads the system journal, at most 50 lines that name the port", Means: "lines about the service say why nothing listens on {t}; none leave the cause as it stands", Risky: true},
 }
 
 // Step proposes a probe where one of its conditions holds.

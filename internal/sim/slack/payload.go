@@ -25,11 +25,18 @@ func (s *Server) responseURL(hook string) string { return s.URL + "/respond/" + 
 // interaction is what all interactive payloads share.
 func (s *Server) interaction(kind string, u workspace.User, trigger string) map[string]any {
 	t := s.ws.Team()
-	return map[string]any{
+	out := map[string]any{
 		"type": kind, "token": "", "api_app_id": t.AppID, "trigger_id": trigger,
 		"team":       map[string]any{"id": t.ID, "domain": t.Domain},
 		"user":       map[string]any{"id": u.ID, "username": u.Name, "name": u.Name, "team_id": u.TeamID},
-		"enterprise": nil, "is_enterprise_install": false}
+		"enterprise": nil, "is_enterprise_install": t.OrgWide}
+	if t.Enterprise != "" {
+		out["enterprise"] = map[string]any{"id": t.Enterprise, "name": "Example"}
+	}
+	if t.OrgWide {
+		out["team"] = nil
+	}
+	return out
 }
 
 func (s *Server) messageAction(m workspace.Message, ch workspace.Channel, p map[string]any, hook string) {

@@ -25,8 +25,15 @@ func (c *call) test() (reply, error) {
 
 func (c *call) authTest() (reply, error) {
 	t := c.ws.Team()
-	return reply{"url": c.base + "/", "team": t.Name, "team_id": t.ID, "user": "ghost", "user_id": t.BotUID,
-		"bot_id": t.BotID, "is_enterprise_install": false}, nil
+	out := reply{"url": c.base + "/", "team": t.Name, "team_id": t.ID, "user": "ghost", "user_id": t.BotUID,
+		"bot_id": t.BotID, "is_enterprise_install": t.OrgWide}
+	if t.Enterprise != "" {
+		out["enterprise_id"] = t.Enterprise
+	}
+	if t.OrgWide {
+		out["team_id"] = t.Enterprise
+	}
+	return out, nil
 }
 
 // openSocket hands out the address of a Socket Mode connection. What Slack answers while Socket Mode

@@ -84,7 +84,7 @@ func threadWire(ws *workspace.Workspace, m workspace.Message, out map[string]any
 
 // UserWire is an account as users.info shows it.
 func UserWire(u workspace.User) map[string]any {
-	return map[string]any{
+	out := map[string]any{
 		"id": u.ID, "team_id": u.TeamID, "name": u.Name, "deleted": u.Deleted, "real_name": u.RealName,
 		"tz": "Etc/UTC", "tz_label": "Coordinated Universal Time", "tz_offset": 0,
 		"is_admin": u.Admin, "is_owner": false, "is_primary_owner": false, "is_restricted": u.Restricted,
@@ -93,6 +93,11 @@ func UserWire(u workspace.User) map[string]any {
 			"real_name": u.RealName, "display_name": u.Name, "title": u.Title, "email": u.Email, "team": u.TeamID,
 			"real_name_normalized": u.RealName, "display_name_normalized": u.Name},
 	}
+	if u.Enterprise != "" {
+		out["enterprise_user"] = map[string]any{"id": u.ID, "enterprise_id": u.Enterprise, "enterprise_name": "Example",
+			"is_admin": false, "is_owner": false, "is_primary_owner": false, "teams": u.Teams}
+	}
+	return out
 }
 
 // ChannelWire is a conversation as conversations.info shows it.

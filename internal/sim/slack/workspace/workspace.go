@@ -50,6 +50,10 @@ type Team struct {
 	AppID  string `json:"app_id"`
 	BotID  string `json:"bot_id"`
 	BotUID string `json:"bot_user_id"`
+	// Enterprise is the organisation on Enterprise Grid; OrgWide says that the app is installed for
+	// all of it, so that deliveries name no team.
+	Enterprise string `json:"enterprise_id,omitempty"`
+	OrgWide    bool   `json:"is_enterprise_install,omitempty"`
 }
 
 // User is one account. Foreign people have another TeamID.
@@ -66,6 +70,9 @@ type User struct {
 	Stranger   bool   `json:"is_stranger"`
 	Admin      bool   `json:"is_admin"`
 	Approver   bool   `json:"approver"` // shown by the lab only; Slack knows nothing of it
+	// Enterprise and Teams are where somebody belongs on Enterprise Grid.
+	Enterprise string   `json:"enterprise_id,omitempty"`
+	Teams      []string `json:"teams,omitempty"`
 }
 
 // Group is a user group.
