@@ -81,7 +81,13 @@ type user struct {
 // newLab starts a workspace; the bot is started by run.
 func newLab(t testing.TB, env ...string) *lab {
 	t.Helper()
-	s, err := slacksim.New(slacksim.Options{})
+	return newLabOf(t, slacksim.Options{}, env...)
+}
+
+// newLabOf starts a workspace that is not the usual one.
+func newLabOf(t testing.TB, o slacksim.Options, env ...string) *lab {
+	t.Helper()
+	s, err := slacksim.New(o)
 	if err != nil {
 		t.Fatal(err)
 	}
