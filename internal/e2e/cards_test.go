@@ -43,7 +43,7 @@ func TestDeletedCardComesBack(t *testing.T) {
 	old := tr.card.TS
 	l.remove("incidents", old)
 	tr.card = l.anotherCard("incidents", "Approval needed: mktemp", old)
-	l.find(5*time.Second, "incidents", "checkout", "Note: A message of this thread was deleted")
+	l.find(caseLimit, "incidents", "checkout", "Note: A message of this thread was deleted")
 	second := tr.card.TS
 	l.kill()
 	l.remove("incidents", second)
@@ -122,7 +122,7 @@ func TestDeletedThread(t *testing.T) {
 	}
 	l.until(10*time.Second, "the command runs", func() bool { return tr.starts() == 1 })
 	l.say("incidents", l.approver(0), tr.card.Thread, "also look at 127.0.0.1:9")
-	l.find(10*time.Second, "incidents", "checkout", "Heard")
+	l.find(45*time.Second, "incidents", "checkout", "Heard")
 	tr.end()
 	roots := 0
 	for _, m := range l.messages("incidents") {

@@ -120,7 +120,7 @@ func TestOneOfTwo(t *testing.T) {
 		}
 	}
 	see("after the first")
-	l.find(5*time.Second, "incidents", "checkout", "Approved, not enough yet")
+	l.find(caseLimit, "incidents", "checkout", "Approved, not enough yet")
 	l.kill()
 	l.run()
 	l.find(caseLimit, "incidents", "checkout", "Take-over")
