@@ -75,6 +75,7 @@ type seg struct {
 	size     int
 	data     string
 	win      uint16
+	ts, ecr  uint32 // time stamps; 0: none
 }
 
 func (w *world) tcp(ms float64, s seg) {
@@ -84,6 +85,10 @@ func (w *world) tcp(ms float64, s seg) {
 	}
 	t := &layers.TCP{SrcPort: s.sp, DstPort: s.dp, Seq: s.seq, Ack: s.ack, Window: s.win, SYN: strings.Contains(s.flags, "S"), ACK: strings.Contains(s.flags, "A"),
 		FIN: strings.Contains(s.flags, "F"), RST: strings.Contains(s.flags, "R")}
+	if s.ts != 0 {
+		b := binary.BigEndian.AppendUint32(binary.BigEndian.AppendUint32(nil, s.ts), s.ecr)
+		t.Options = []layers.TCPOption{{OptionType: layers.TCPOptionKindTimestamps, OptionLength: 10, OptionData: b}}
+	}
 	if err := t.SetNetworkLayerForChecksum(ip); err != nil {
 		w.t.Fatal(err)
 	}
@@ -437,7 +442,7 @@ func firstScenarios() []scenario {
 // TestScenarios builds a small network fault each, and wants its code first. They
 // are the rules in their purest form; the corpus shows that real ones look alike.
 func TestScenarios(t *testing.T) {
-	for _, tt := range slices.Concat(firstScenarios(), moreScenarios(), edgeScenarios()) {
+	for _, tt := range slices.Concat(firstScenarios(), moreScenarios(), edgeScenarios(), receiverScenarios()) {
 		t.Run(tt.code, func(t *testing.T) {
 			w := newWorld(t)
 			tt.play(w)

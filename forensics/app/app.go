@@ -5,6 +5,9 @@
 package app
 
 import (
+	"bytes"
+	"strconv"
+
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
@@ -58,6 +61,16 @@ type Exchange struct {
 	open                [waiting]int64
 	frames              [waiting]uint32
 	head, n             uint8
+	bare                bool // HEAD was asked: lengths say nothing of what follows
+	Body                Body // of the last response
+}
+
+// Body is what a response says of its length. The zero Body says nothing.
+type Body struct {
+	Length uint32 // bytes; 0: not known
+	End    uint32 // the sequence number after the last of them
+	Frame  uint32 // where the response begins
+	Dir    uint8
 }
 
 // Log is everything seen of these protocols. [Log.TCP] and [Log.Datagram] share
@@ -159,6 +172,7 @@ func method(p []byte) string {
 func (l *Log) http(s *Session, e *tcp.Event, p []byte) {
 	x := &s.HTTP
 	if m := method(p); m != "" {
+		x.bare = x.bare || m == "HEAD" || m == "CONNECT"
 		l.Methods[m]++
 		x.Requests++
 		if x.n < waiting {
@@ -177,6 +191,10 @@ func (l *Log) http(s *Session, e *tcp.Event, p []byte) {
 		return
 	}
 	x.Responses++
+	x.Body = Body{}
+	if n, head := length(p); n > 0 && !x.bare && code != 204 && code != 304 {
+		x.Body = Body{n, e.Segment.Seq + head + n, e.Frame, uint8(e.Dir)}
+	}
 	switch code / 100 {
 	case 5:
 		x.Errors5xx++
@@ -194,6 +212,32 @@ func (l *Log) http(s *Session, e *tcp.Event, p []byte) {
 		x.head = (x.head + 1) % waiting
 		x.n--
 	}
+}
+
+// maxLength is the longest body whose end is looked for: half of the sequence numbers.
+const maxLength = 1 << 31
+
+// length reads how long a response is, when its header is complete, and how long its header
+// is. 0: it does not say, or too much, or that it comes in chunks.
+func length(p []byte) (n, head uint32) {
+	end := bytes.Index(p, []byte("\r\n\r\n"))
+	if end < 0 {
+		return 0, 0
+	}
+	for line := range bytes.SplitSeq(p[:end], []byte("\r\n")) {
+		key, value, _ := bytes.Cut(line, []byte(":"))
+		switch {
+		case bytes.EqualFold(key, []byte("transfer-encoding")):
+			return 0, 0
+		case bytes.EqualFold(key, []byte("content-length")):
+			v, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 32)
+			if err != nil || v >= maxLength {
+				return 0, 0
+			}
+			n = uint32(v)
+		}
+	}
+	return n, uint32(end) + 4
 }
 
 // Waiting returns the frame of the oldest request without a response, or 0.

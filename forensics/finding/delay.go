@@ -19,6 +19,19 @@ func (c *inquiry) delay() {
 	c.far()
 }
 
+// trips are the round trips of what end i sends, and how much successive ones differ: near
+// to it until the ACK comes, at the other end until a time stamp of the receiver comes back.
+func (x *conn) trips(i int) (r *stat.Dist, swing float64, far bool) {
+	s := x.side(i)
+	if x.near(i) {
+		return &x.d.RTT[i], float64(s.Swing) / float64(max(s.Jumps, 1)), false
+	}
+	if s.Echo == nil {
+		return &stat.Dist{}, 0, true
+	}
+	return &s.Echo.Trip, float64(s.Echo.Swing) / float64(max(s.Echo.Trip.N-1, 1)), true
+}
+
 // bloat finds a queue that grows under load: round trips rise smoothly with the
 // transfer and nothing is lost.
 func (c *inquiry) bloat() {
@@ -27,25 +40,43 @@ func (c *inquiry) bloat() {
 			continue
 		}
 		for i := range 2 {
-			r, s := &x.d.RTT[i], x.side(i)
-			if r.N < 30 || !x.near(i) || x.half(i).Bytes < 50_000 {
+			s := x.side(i)
+			r, swing, far := x.trips(i)
+			if r.N < 30 && !(far && r.N >= 15) || x.half(i).Bytes < 50_000 {
 				continue
 			}
-			base := max(r.Min, 100e3)
-			mean := int64(r.Sum / float64(r.N))
-			smooth := s.Jumps > 0 && float64(s.Swing)/float64(s.Jumps) < 0.15*float64(mean)
+			low := r.Min
+			if far && x.s.InitialRTT > 0 { // stamps are followed when the queue has begun to grow
+				low = min(low, x.s.InitialRTT)
+			}
+			base := max(low, 100e3)
+			smooth := r.N > 1 && swing < 0.15*r.Sum/float64(r.N)
 			if high := r.Quantile(0.95); high < 3*base || high-base < 40e6 || !smooth || !bottled(x, i, r.Median() >= 2*base) || c.lossOf(x, i) > 0.003 || x.s.InitialRTT > high/2 || s.FullTimes > 5 {
 				continue
 			} else {
 				x.explained = "bufferbloat"
 				c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "bufferbloat", Confidence: 0.9, Frames: []uint32{x.s.FirstFrame, s.Largest}, Flow: x.flow(),
-					Summary: fmt.Sprintf("The round trip grows from %s to %s while %v sends: a queue on the path is too long.", ms(r.Min), ms(high), x.addr(i)),
-					Detail:  fmt.Sprintf("It rises smoothly with the load, and almost nothing is lost; everything else on that path waits in the same queue (median %s).", ms(r.Median())),
+					Summary: fmt.Sprintf("The round trip grows from %s to %s while %v sends: a queue on the path is too long.", ms(low), ms(high), x.addr(i)),
+					Detail: fmt.Sprintf("It rises smoothly with the load, and almost nothing is lost; everything else on that path waits in the same queue (median %s).%s", ms(r.Median()),
+						when(far, " Seen at the receiver, by the time stamps that come back with the data.", "")),
 					Confirm: "Ping during a transfer and without one; fq_codel or a smaller queue at the slowest link makes the difference vanish."})
 				break
 			}
 		}
 	}
+}
+
+// blind says when a transfer's queue cannot be seen: the capture point is at its receiver, and
+// nothing comes back to it that tells how long the way was.
+func (c *inquiry) blind() string {
+	for _, x := range c.conns {
+		for i := range 2 {
+			if e := x.side(i).Echo; e != nil && e.Trip.N == 0 && x.half(i).Bytes >= 1e6 && x.half(i^1).Packets > 0 && !x.near(i) {
+				return fmt.Sprintf("The capture point is at the receiver of what %v sends, without TCP time stamps: round trips under load cannot be seen.", x.addr(i))
+			}
+		}
+	}
+	return ""
 }
 
 // bottled reports whether a transfer's rate is that of one narrow place, which is constant.

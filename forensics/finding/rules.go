@@ -305,11 +305,12 @@ func (c *inquiry) limits(f *Finding) {
 	}
 }
 
-// unread says what a capture of cut packets cannot show, however well it looks.
+// unread says what a capture of cut packets, or at the wrong place, cannot show, however well
+// it looks.
 func (c *inquiry) unread() string {
 	switch cut := c.f.CutFrames; {
 	case cut*2 <= c.f.Packets:
-		return ""
+		return c.blind()
 	case c.f.TCP.Total.Streams == 0 && c.f.Kinds[frame.TCP] > 0:
 		return fmt.Sprintf("%d of %d packets are cut, within the TCP headers: no connection could be judged. Capture with a larger snap length (256 shows all headers).", cut, c.f.Packets)
 	default:

@@ -69,12 +69,13 @@ type Side struct {
 	Rate     *stat.Series[Amount] // new bytes over time, for large transfers
 	Begun    uint32               // messages that began after a pause
 	Paired   uint32               // of these, those whose second part left when the first was acknowledged
-	Resent   uint32               // data sent again whose first copy was seen here, not acknowledged: lost behind this point
-	Filled   uint32               // data that came late though its first copy was never seen here: lost before this point
 	AfterGap uint32               // of Resent and Filled, those within a second after the longest silence
 	Largest  uint32               // frame of the first segment of the length MaxLen
+	Echo     *Echo                // for large transfers
 	ring     [recent]packet
 
+	Resent    uint32 // data sent again whose first copy was seen here, not acknowledged: lost behind this point
+	Filled    uint32 // data that came late though its first copy was never seen here: lost before this point
 	Leaps     uint32 // differences of successive RTTs above 8 ms
 	Needless  uint32 // data sent again though its ACK was seen
 	Late      uint32 // older than what came before it: reordered on the way
@@ -107,7 +108,7 @@ type Side struct {
 	runFirst  int64
 	runLen    int
 	runQuiet  int64
-	_         [32]byte
+	_         [24]byte
 }
 
 // Amount is a number of bytes in a series.
@@ -115,6 +116,38 @@ type Amount uint64
 
 // Merge implements the series' adding of neighbours.
 func (a Amount) Merge(b Amount) Amount { return a + b }
+
+// Echo is the round trip as the receiver of a transfer sees it: from a time stamp that it
+// sends until the sender's data brings it back, once per round trip. All of it is below the
+// queue that the transfer fills.
+type Echo struct {
+	Trip  stat.Dist
+	Swing int64 // sum of the differences of successive trips
+	last  int64
+	at    int64
+	val   uint32
+	sent  bool
+}
+
+// ask notes a time stamp of the receiver, when none is under way.
+func (o *Echo) ask(g *Segment, now int64) {
+	if g.HasTime && !o.sent {
+		o.val, o.at, o.sent = g.TSVal, now, true
+	}
+}
+
+// back takes the echo that new data of the sender brings.
+func (o *Echo) back(g *Segment, now int64) {
+	if !o.sent || !g.HasTime || before(g.TSEcr, o.val) {
+		return
+	}
+	trip := now - o.at
+	if o.Trip.N > 0 {
+		o.Swing += max(trip-o.last, o.last-trip)
+	}
+	o.Trip.Add(trip)
+	o.last, o.sent = trip, false
+}
 
 // idTrack follows IP identification and time stamps, to tell the order of sending.
 type idTrack struct {
@@ -384,6 +417,9 @@ func (t *Tracker) observe(e *Event, in *Input) {
 	if g.Flags&SYN != 0 && a.lastData == 0 {
 		a.lastData = e.Time
 	}
+	if s.Half[e.Dir^1].echoes && o.Echo != nil {
+		o.Echo.ask(g, e.Time)
+	}
 	late := a.ids.late(in, g)
 	lost, vain := a.repeat(e, late)
 	o.answered(e)
@@ -595,9 +631,10 @@ func (a *Side) sent(e *Event, o *Side) {
 	f := &e.Stream.Half[e.Dir]
 	if f.Bytes > rateFrom {
 		if a.Rate == nil {
-			a.Rate = &stat.Series[Amount]{}
+			a.Rate, a.Echo, f.echoes = &stat.Series[Amount]{}, &Echo{}, true
 		}
 		*a.Rate.At(e.Time) += Amount(g.Len)
+		a.Echo.back(g, e.Time)
 	}
 }
 

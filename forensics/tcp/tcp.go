@@ -184,6 +184,7 @@ type Half struct {
 	based       bool
 	FIN, ACKed  bool // ACKed: sent an ACK without SYN
 	SACKOK      bool
+	echoes      bool // its details have Echo
 }
 
 // Scale is the window scale that the direction announced.
@@ -193,6 +194,13 @@ func (h *Half) Scale() (shift int, known bool) {
 	}
 	return int(h.scale), true
 }
+
+// End is the highest sequence number that the direction reached; ok is false while it is
+// not known.
+func (h *Half) End() (n uint32, ok bool) { return h.next, h.next != 0 }
+
+// LastTime is when the direction sent its last segment.
+func (h *Half) LastTime() int64 { return h.lastackTime }
 
 // Window is the receive window that the direction announced last, in bytes.
 func (h *Half) Window() int {
@@ -219,8 +227,9 @@ type Stream struct {
 	SYNFrame    uint32 // last SYN
 	Closed      uint8  // how the connection ended: see the constants
 	Reused      bool
-	retired     bool // its details were given up
-	_           [8]byte
+	retired     bool    // its details were given up
+	ended       uint8   // 1 + the direction that sent the first FIN; 0: none
+	_           [8]byte // a record of the table is five lines of a cache
 }
 
 // How a connection ended.
@@ -229,6 +238,9 @@ const (
 	ClosedFIN
 	ClosedRST
 )
+
+// EndedBy is the direction that sent the first FIN; -1: none did.
+func (s *Stream) EndedBy() int { return int(s.ended) - 1 }
 
 // Event is what one segment came to.
 type Event struct {

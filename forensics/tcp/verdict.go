@@ -264,7 +264,12 @@ func (t *Tracker) flags(s *Stream, f, r *Half, g *Segment) {
 		}
 	}
 	if g.Flags&FIN != 0 {
-		f.FIN = true
+		if f.FIN = true; s.ended == 0 {
+			s.ended = 1
+			if f == &s.Half[1] {
+				s.ended = 2
+			}
+		}
 		if r.FIN && s.Closed == Open {
 			s.Closed = ClosedFIN
 			t.Total.FINs++
