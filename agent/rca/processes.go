@@ -87,7 +87,7 @@ func (d *data) doings(b *strings.Builder, all []step) {
 			fmt.Fprintf(b, "- Looked what became of %s: %s.%s\n", d.prose(cmpOr(subject(v.PID), "it")), d.prose(v.Text()), cite(c.Proposal.AuditID))
 		case s.Acts():
 			done := hosts.ReadApply(c.Result.Output)
-			fmt.Fprintf(b, "- %s of %s (%s): %s.%s\n", d.prose(title(s.Do)), d.prose(subject(s.PID)), d.prose(c.Proposal.Target), d.prose(d.became(c, done)), cite(c.Proposal.AuditID))
+			fmt.Fprintf(b, "- %s of %s: %s.%s\n", d.prose(title(s.Do)), d.prose(cmpOr(c.Proposal.Target, subject(s.PID))), d.prose(d.became(c, done)), cite(c.Proposal.AuditID))
 		}
 	}
 }

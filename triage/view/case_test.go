@@ -1,0 +1,105 @@
+package view_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+	"unicode"
+
+	"ghostbot/triage/model"
+	"ghostbot/triage/plan"
+	"ghostbot/triage/scan"
+	"ghostbot/triage/view"
+)
+
+// caseOf is a plan and what it was made of.
+func caseOf(focus plan.Focus, list ...plan.Evaluated) (*plan.Plan, *scan.Snapshot) {
+	p := made(sid1, list...)
+	p.Focus = focus
+	p.Protected = []plan.Protected{{PID: 99, StartID: "boot:990:99", CmdShort: "nginx", Reason: "protected name nginx"}}
+	p.Summary.Protected, p.Summary.Scanned = 1, len(list)+1
+	s := &scan.Snapshot{WindowS: 1}
+	for _, e := range list {
+		r := scan.Record{AgeS: float64(e.PID) * 100, State: "S", Demand: float64(e.PID) / 100}
+		r.PID, r.StartID = e.PID, e.StartID
+		r.Net = scan.Network{Ports: []int{8000 + e.PID}, Listens: []scan.Listener{{Port: 8000 + e.PID, RecvQ: 3, SendQ: 2}}}
+		r.Files = scan.Files{Open: 90, Limit: 100, Writes: []scan.WriteFile{{FD: 3, Path: "/x"}}}
+		r.Evidence.Queue = "full"
+		s.Records = append(s.Records, r)
+	}
+	g := scan.Record{State: "S", CmdFull: "nginx: master"}
+	g.PID, g.StartID, g.Net.Ports = 99, "boot:990:99", []int{443}
+	s.Records = append(s.Records, g)
+	return p, s
+}
+
+// What is in focus comes first whatever it was judged, then what is to be decided.
+func TestCase(t *testing.T) {
+	list := []plan.Evaluated{evaluated(1, model.Kill, 0.98, "a"), evaluated(2, model.Spare, 0.01, "b"), evaluated(3, model.Review, 0.7, "c")}
+	for name, c := range map[string]struct {
+		focus    plan.Focus
+		limit    int
+		skip     int
+		youngest time.Duration
+		want     string
+	}{
+		"no focus":          {plan.Focus{}, 0, 0, 0, "1 3 omitted 0 in focus 0"},
+		"a useful one":      {plan.Focus{Port: 8002}, 0, 0, 0, "2 1 3 omitted 0 in focus 1"},
+		"by number":         {plan.Focus{PIDs: []int{3}}, 0, 0, 0, "3 1 omitted 0 in focus 1"},
+		"a protected one":   {plan.Focus{Port: 443}, 0, 0, 0, "99 1 3 omitted 0 in focus 1"},
+		"nobody":            {plan.Focus{Port: 1}, 0, 0, 0, "1 3 omitted 0 in focus 0"},
+		"one row":           {plan.Focus{}, 1, 0, 0, "1 omitted 1 in focus 0"},
+		"the next row":      {plan.Focus{}, 1, 1, 0, "3 omitted 0 in focus 0"},
+		"behind the end":    {plan.Focus{}, 1, 9, 0, "omitted 0 in focus 0"},
+		"young ones":        {plan.Focus{}, 0, 0, 200 * time.Second, "1 omitted 0 in focus 0"},
+		"young and focused": {plan.Focus{PIDs: []int{3}}, 0, 0, 200 * time.Second, "3 1 omitted 0 in focus 1"},
+	} {
+		p, s := caseOf(c.focus, list...)
+		d := view.NewCase(p, s, c.limit, c.skip, c.youngest)
+		var got []string
+		for _, r := range d.Processes {
+			got = append(got, fmt.Sprint(r.PID))
+		}
+		got = append(got, fmt.Sprintf("omitted %d in focus %d", d.Omitted, d.Holders))
+		if s := strings.Join(got, " "); s != c.want {
+			t.Errorf("%s: %s, want %s", name, s, c.want)
+		}
+	}
+	p, s := caseOf(plan.Focus{Port: 443}, list...)
+	d := view.NewCase(p, s, 0, 0, 0)
+	if g := d.Processes[0]; g.Guarded != "protected name nginx" || g.CanEnd || g.Command != "nginx: master" {
+		t.Errorf("a protected process is shown as %+v", g)
+	}
+	if r := d.Processes[1]; r.Queue != "full (port 8001: 3 of 2 wait)" || !r.CanEnd || r.FilesLimit != 100 || r.RiskBeside == "" {
+		t.Errorf("row %+v", r)
+	}
+	if d.TopFiles != 90 || d.TopDemand != 0.03 || d.Scanned != 4 || d.Protected != 1 {
+		t.Errorf("document %+v", d)
+	}
+}
+
+// A command line in the document is one line of visible characters.
+func TestCaseHostileNames(t *testing.T) {
+	for _, name := range []string{"a\nb", "\x1b[31m", "\u202egnp.exe", "`rm`", "\xff\xfe", strings.Repeat("x", 9000), "<!channel>"} {
+		e := evaluated(1, model.Kill, 0.98, "x")
+		e.CmdFull, e.Rationale = name, name
+		p, s := caseOf(plan.Focus{}, e)
+		d := view.NewCase(p, s, 0, 0, 0)
+		got := d.Processes[0].Command
+		for _, r := range got {
+			if !unicode.IsPrint(r) || r == '`' {
+				t.Errorf("%q is shown as %q", name, got)
+				break
+			}
+		}
+		if n := len([]rune(got)); n > 160 {
+			t.Errorf("%d characters", n)
+		}
+		b, err := json.Marshal(d)
+		if err != nil || len(b) > 4000 {
+			t.Errorf("%d bytes, %v", len(b), err)
+		}
+	}
+}
