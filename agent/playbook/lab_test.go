@@ -40,6 +40,7 @@ type investigation struct {
 	turns  []agent.Turn
 	decide func(agent.RunShell) (deny bool, reason string) // RISKY commands
 	run    func(agent.RunShell) safeexec.Result            // instead of a process
+	hosts  func(agent.TriageProcesses) safeexec.Result     // the triage of host processes
 }
 
 func investigate(t *testing.T, symptom string) *investigation {
@@ -128,9 +129,17 @@ func (in *investigation) step() bool {
 func (in *investigation) move(i int, m agent.Move) {
 	switch m := m.(type) {
 	case agent.ManageHypotheses:
-		in.manage(m)
+		in.manage(i, m)
 	case agent.Complete:
 		in.end = &m
+	case agent.TriageProcesses:
+		if m.Reasoning == "" || m.Hypothesis == "" || in.hosts == nil {
+			in.t.Fatalf("a card would miss something, or nobody answers: %+v", m)
+		}
+		id := fmt.Sprintf("%s_%03d", in.view.Case.SessionID, len(in.view.Observations)+1)
+		r := in.hosts(m)
+		r.AuditID = id
+		in.view.Observations = append(in.view.Observations, agent.Observation{Turn: in.view.Case.TurnCount, Index: i, Move: m, AuditID: id, Shell: &r, Time: in.view.Now})
 	case agent.RunShell:
 		if in.view.Case.Hypotheses == nil {
 			in.t.Error("a command before any hypothesis")
@@ -178,7 +187,7 @@ func (in *investigation) shell(m agent.RunShell) safeexec.Result {
 	return execute(m)
 }
 
-func (in *investigation) manage(m agent.ManageHypotheses) {
+func (in *investigation) manage(i int, m agent.ManageHypotheses) {
 	for _, a := range m.Add {
 		for _, h := range in.view.Case.Hypotheses {
 			if h.ID == a.ID {
@@ -186,7 +195,7 @@ func (in *investigation) manage(m agent.ManageHypotheses) {
 			}
 		}
 	}
-	for _, c := range in.board.Sequence(hypothesis.Changes(in.view.Case.TurnCount, 0, m.Add, m.Update, m.Remove)) {
+	for _, c := range in.board.Sequence(hypothesis.Changes(in.view.Case.TurnCount, i, m.Add, m.Update, m.Remove)) {
 		if r := in.board.Check(c, in); r != nil {
 			in.t.Errorf("%s of %s is refused: %s (%s)", c.Op, c.ID, r.Error, r.About)
 		} else if !in.board.Apply(c, in.view.Now, in) {

@@ -37,6 +37,11 @@ func (b *board) suspicions(o Options) (out []suspicion) {
 			if n++; n > 1 {
 				s.ID += fmt.Sprint(n)
 			}
+			for _, x := range out {
+				if x.Same(s) {
+					s.Nth++
+				}
+			}
 			out = append(out, suspicion{Suspicion: s})
 		}
 	}
@@ -98,11 +103,57 @@ func (b *board) step(s suspicion) agent.Turn {
 			t.Text = ""
 		}
 	}
+	next := s.state.Next
 	if _, known := b.known()[s.ID]; !known {
-		t.Moves = append(t.Moves, agent.ManageHypotheses{Add: []agent.Hypothesis{{ID: s.ID, Description: s.Says, State: agent.Active}}})
+		if other, full := b.full(); full {
+			next = serving(next, other)
+		} else {
+			t.Moves = append(t.Moves, agent.ManageHypotheses{Add: []agent.Hypothesis{{ID: s.ID, Description: s.Says, State: agent.Active}}})
+		}
 	}
-	t.Moves = append(t.Moves, s.state.Next)
+	t.Moves = append(t.Moves, next)
 	return t
+}
+
+// full reports whether no other hypothesis may be stated now; then a command serves
+// one that is open.
+func (b *board) full() (open string, full bool) {
+	n := 0
+	for _, h := range b.view.Case.Hypotheses {
+		if h.Open() {
+			if n++; open == "" {
+				open = h.ID
+			}
+		}
+	}
+	return open, n >= agent.MaxActive
+}
+
+// serving is a move for another hypothesis.
+func serving(m agent.Move, id string) agent.Move {
+	switch m := m.(type) {
+	case agent.TriageProcesses:
+		m.Hypothesis = id
+		return m
+	case agent.RunShell:
+		m.Hypothesis = id
+		return m
+	}
+	return m
+}
+
+// settled are the suspicions that are decided and that the case has as open.
+func (b *board) settled(all []suspicion) *agent.ManageHypotheses {
+	m := &agent.ManageHypotheses{}
+	for _, s := range all {
+		if have, known := b.known()[s.ID]; known && have.Open() && s.state.Next == nil && s.state.Verdict != "" {
+			m.Update = append(m.Update, agent.HypothesisUpdate{ID: s.ID, State: s.state.Verdict, Why: s.state.Text, Evidence: s.state.Shown})
+		}
+	}
+	if len(m.Update) == 0 {
+		return nil
+	}
+	return m
 }
 
 // accused ends a case that was about a process.

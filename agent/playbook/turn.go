@@ -48,6 +48,9 @@ func (b *board) next(o Options) agent.Turn {
 		return b.close(hyps, all)
 	}
 	var moves []agent.Move
+	if done := b.settled(all); done != nil {
+		moves = append(moves, *done)
+	}
 	if m != nil {
 		moves = append(moves, *m)
 	}

@@ -338,14 +338,17 @@ func (t *Triage) one(ctx context.Context, at int, r hosts.Row, by string) (text 
 	if res, err = t.command(ctx, at+1, seen.Request(now, does(r)), now, by); err != nil {
 		return "", false, err
 	}
-	if why := refused(res); why != "" {
+	interrupted := ""
+	if res.Error == "outcome_unknown" { // what became of it is looked at
+		interrupted = "it was interrupted after the approval; "
+	} else if why := refused(res); why != "" {
 		return name + " still runs: " + why + " (" + res.AuditID + ").", false, nil
 	}
 	if res, err = t.command(ctx, at+2, hosts.Request{Do: hosts.Verify, Session: seen.Session}, now, by); err != nil {
 		return "", false, err
 	}
 	v := hosts.ReadVerify(res.Output)
-	return name + ": " + v.Text() + " (" + res.AuditID + ").", v.Status == "success", nil
+	return name + ": " + interrupted + v.Text() + " (" + res.AuditID + ").", v.Status == "success", nil
 }
 
 // refused says why nothing was done; "" when it was.

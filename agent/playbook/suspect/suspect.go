@@ -54,6 +54,7 @@ type Suspicion struct {
 	PIDs []int // named by people
 	ID   string
 	Says string
+	Nth  int // of those that ask for the same: which look is its own
 }
 
 var pidWord = pattern.New(`(?i)\b(?:pid|process)\s*[:=#]?\s*(\d{1,10})\b`)
@@ -128,7 +129,7 @@ type State struct {
 
 // Follow works a suspicion out from the observations of a case.
 func Follow(s Suspicion, obs []agent.Observation, o Options) State {
-	look := find(obs, s, hosts.Look)
+	look := find(obs, s)
 	if look == nil {
 		return State{Next: agent.TriageProcesses{Do: hosts.Look, Port: s.Port, PIDs: s.PIDs, Hypothesis: s.ID, Reasoning: "Shows which process of this machine it is, if any; decides " + s.ID + "."}}
 	}
@@ -172,6 +173,7 @@ func act(s Suspicion, seen hosts.Seen, row hosts.Row, obs []agent.Observation, o
 		st.Text += " It was not ended (" + refusal(end) + ") and still runs."
 		st.Gap = "The end of " + row.Name() + " was not approved (" + end.AuditID + ")."
 		return st
+	case end.Shell.Error == "outcome_unknown": // what became of it is looked at
 	case done.Outcome == "success" || done.Reason == "process_gone" || done.Reason == "already_completed":
 		st.Shown = append(st.Shown, end.AuditID)
 	default:
@@ -190,7 +192,12 @@ func act(s Suspicion, seen hosts.Seen, row hosts.Row, obs []agent.Observation, o
 	}
 	st.Shown = append(st.Shown, check.AuditID)
 	v := hosts.ReadVerify(output(check))
-	st.Text += " It was ended with a person's approval; " + v.Text() + "."
+	if end.Shell.Error == "outcome_unknown" {
+		st.Text += " Its end was approved and interrupted; " + v.Text() + "."
+		st.Gap = "The end of " + row.Name() + " was interrupted (" + end.AuditID + ")."
+	} else {
+		st.Text += " It was ended with a person's approval; " + v.Text() + "."
+	}
 	if v.Outcome == "confirmed_dead" || v.Outcome == "pid_reused" {
 		st.Actions = after(s, row)
 	}
@@ -214,15 +221,23 @@ func output(o *agent.Observation) string {
 	return o.Shell.Output
 }
 
-// find is the newest call of a suspicion.
-func find(obs []agent.Observation, s Suspicion, do string) *agent.Observation {
-	for i := len(obs) - 1; i >= 0; i-- {
-		if m, ok := obs[i].Move.(agent.TriageProcesses); ok && m.Do == do && m.Hypothesis == s.ID && m.Port == s.Port && slices.Equal(m.PIDs, s.PIDs) {
-			return &obs[i]
+// find is the look of a suspicion: the one that asked for the same, as often as
+// others did before.
+func find(obs []agent.Observation, s Suspicion) *agent.Observation {
+	n := 0
+	for i := range obs {
+		if m, ok := obs[i].Move.(agent.TriageProcesses); ok && m.Do == hosts.Look && m.Port == s.Port && slices.Equal(m.PIDs, s.PIDs) {
+			if n == s.Nth {
+				return &obs[i]
+			}
+			n++
 		}
 	}
 	return nil
 }
+
+// Same reports whether two suspicions ask for the same look.
+func (s Suspicion) Same(o Suspicion) bool { return s.Port == o.Port && slices.Equal(s.PIDs, o.PIDs) }
 
 // about is the call about one process of a look.
 func about(obs []agent.Observation, do, session string, row hosts.Row) *agent.Observation {
