@@ -8,7 +8,7 @@ func TestLength(t *testing.T) {
 		n, head uint32
 	}{
 		{"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n\r\n", 20, 39},
-		{"HTTP/1.1 200 OK\r\ncontent-LENGTH:20\r\nServer: x\r\n\r\nbody", 20, 48},
+		{"HTTP/1.1 200 OK\r\ncontent-LENGTH:20\r\nServer: x\r\n\r\nbody", 20, 49},
 		{"HTTP/1.1 200 OK\r\nContent-Length: 20\r\n", 0, 0}, // the header goes on in the next segment
 		{"HTTP/1.1 200 OK\r\nContent-Length: 20\r\nTransfer-Encoding: chunked\r\n\r\n", 0, 0},
 		{"HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n", 0, 0},
