@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -57,12 +56,7 @@ func (d *Desk) voted(c Click, p *proposal.Stored, now time.Time) []store.Write {
 	if c.Action != safeexec.Approve || p.State != StatePending {
 		return nil
 	}
-	body, err := json.Marshal(inbox.Item{Kind: show.KindOfVote, At: now,
-		Vote: &show.Vote{AuditID: p.Proposal.AuditID, By: c.By, At: now, Code: c.proved, Needed: p.Needed}})
-	if err != nil {
-		return nil // the stored proposal has the vote all the same
-	}
-	return []store.Write{{Key: inbox.Key(c.SessionID, c.Delivery), Data: body}}
+	return inbox.Voted(c.SessionID, c.Delivery, show.Vote{AuditID: p.Proposal.AuditID, By: c.By, At: now, Code: c.proved, Needed: p.Needed})
 }
 
 // noteAnswer journals that somebody may not answer a question, once.

@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"ghostbot/agent"
@@ -15,24 +14,7 @@ import (
 // about it, and why says so. An answer that a person gave stands; a denial that
 // still waits for its reason is not kept waiting any longer.
 func (d *Desk) Unapproved(ctx context.Context, sid, proposalID, why string) error {
-	for {
-		p, err := proposal.Load(ctx, d.o.DB, sid, proposalID)
-		now, nerr := d.o.DB.Now(ctx)
-		if err := errors.Join(err, nerr); err != nil {
-			return fmt.Errorf("deny for nobody: %w", err)
-		}
-		switch {
-		case p.State == StatePending:
-			p.State, p.At, p.Reason = StateDenied, now, why
-		case p.State == StateDenied && p.Reason == "" && now.Before(p.ReasonUntil):
-			p.ReasonUntil = now
-		default:
-			return nil
-		}
-		if err := p.Put(ctx, d.o.DB, sid, nil, nil); err == nil || !conflict(err) {
-			return err
-		}
-	}
+	return proposal.Unapproved(ctx, d.o.DB, sid, proposalID, why)
 }
 
 // Unanswered closes a question in nobody's name: it is answered as silence answers

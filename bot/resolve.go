@@ -118,7 +118,7 @@ func (d *Desk) resolve(ctx context.Context, c *Click, p *proposal.Stored) (Reply
 
 // current checks that the click is about this proposal as it stands now.
 func (d *Desk) current(ctx context.Context, c Click, p *proposal.Stored, now time.Time) (Reply, bool) {
-	live, other := d.copied(ctx, c, p)
+	live, other := thread.Another(ctx, d.o.DB, c.SessionID, p.Proposal.AuditID, c.Addr)
 	switch {
 	case c.Digest == "" || !strings.HasPrefix(p.Proposal.Digest, c.Digest) || len(c.Digest) < 16:
 		return refuse("This card shows another command than the one that is waiting. Nothing was decided."), false
@@ -130,22 +130,6 @@ func (d *Desk) current(ctx context.Context, c Click, p *proposal.Stored, now tim
 		return refuse("This proposal expired at %s. Nothing ran.", p.Proposal.Expires.UTC().Format("15:04 UTC")), false
 	}
 	return Reply{}, true
-}
-
-// copied reports whether another message was pressed than the card of p, and where
-// that card is. A card that is not in the map yet (its post has not returned) is
-// accepted: id and digest already bind the click.
-func (d *Desk) copied(ctx context.Context, c Click, p *proposal.Stored) (live string, other bool) {
-	if c.Addr == "" {
-		return "", false
-	}
-	m, err := thread.Load(ctx, d.o.DB, c.SessionID)
-	if err != nil {
-		return "", true
-	}
-	n := p.Proposal.AuditID[strings.LastIndexByte(p.Proposal.AuditID, '_')+1:]
-	at := m.Sent["card/"+n]
-	return at.Addr, at.Addr != "" && at.Addr != c.Addr
 }
 
 // apply changes p as c says; it does not store anything.

@@ -97,6 +97,16 @@ func Note(ctx context.Context, db store.DB, sid string, key []string, it Item) e
 	return Deliver(ctx, db, sid, strings.Join(key, " "), body)
 }
 
+// Voted is the write that makes the holder journal a vote which is not enough yet. Where
+// there is none, the stored proposal has the vote all the same.
+func Voted(sid, delivery string, v show.Vote) []store.Write {
+	body, err := json.Marshal(Item{Kind: show.KindOfVote, At: v.At, Vote: &v})
+	if err != nil {
+		return nil
+	}
+	return []store.Write{{Key: Key(sid, delivery), Data: body}}
+}
+
 // Seen reports whether a delivery was acted on already.
 func Seen(ctx context.Context, db store.DB, sid, delivery string) (bool, error) {
 	_, err := db.Get(ctx, store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)})

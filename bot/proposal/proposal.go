@@ -269,3 +269,27 @@ func OnBeat(d time.Duration) time.Duration {
 // conflict reports whether err means that a guard did not hold and nothing
 // happened.
 func conflict(err error) bool { return errors.Is(err, store.ErrConflict) }
+
+// Unapproved denies a proposal in nobody's name: there is nobody who could decide
+// about it, and why says so. An answer that a person gave stands; a denial that
+// still waits for its reason is not kept waiting any longer.
+func Unapproved(ctx context.Context, db store.DB, sid, id, why string) error {
+	for {
+		p, err := Load(ctx, db, sid, id)
+		now, nerr := db.Now(ctx)
+		if err := errors.Join(err, nerr); err != nil {
+			return fmt.Errorf("deny for nobody: %w", err)
+		}
+		switch {
+		case p.State == StatePending:
+			p.State, p.At, p.Reason = StateDenied, now, why
+		case p.State == StateDenied && p.Reason == "" && now.Before(p.ReasonUntil):
+			p.ReasonUntil = now
+		default:
+			return nil
+		}
+		if err := p.Put(ctx, db, sid, nil, nil); err == nil || !conflict(err) {
+			return err
+		}
+	}
+}

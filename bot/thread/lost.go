@@ -104,3 +104,18 @@ func KeyAt(ctx context.Context, db store.DB, sid, addr string) (string, error) {
 	}
 	return "", err
 }
+
+// Another reports whether addr is another message than the card of the command with
+// this audit id, and where that card is. A card that is not in the map yet (its post has
+// not returned) is accepted: id and digest already bind a click.
+func Another(ctx context.Context, db store.DB, sid, auditID, addr string) (live string, other bool) {
+	if addr == "" {
+		return "", false
+	}
+	m, err := Load(ctx, db, sid)
+	if err != nil {
+		return "", true
+	}
+	at := m.Sent["card/"+auditID[strings.LastIndexByte(auditID, '_')+1:]]
+	return at.Addr, at.Addr != "" && at.Addr != addr
+}
