@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -37,6 +36,7 @@ type holder struct {
 	deaf  bool                    // the last entries are written: nothing more is
 	blind bool                    // people could not be shown the end
 
+	at     Place  // where people see the case, when the store does not tell
 	found  uint64 // entries that were there before this holder wrote one
 	sweeps bool   // it investigates nothing: one is like every other
 	recall bool   // nobody has looked for closed cases that look like this one yet
@@ -107,6 +107,10 @@ func (h *holder) carry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if p, ok := v.(*thread.Projector); ok {
+		defer func() { h.at = p.Place() }()
+	}
+	h.d.rests.Forget(h.sid + away)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	live, lost := context.WithCancelCause(ctx)
@@ -163,20 +167,34 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 // proposal is SUPERSEDED and asked again.
 func (h *holder) void(ctx context.Context) (copied bool, err error) {
 	o := h.d.o
-	if o.Native == nil {
-		return false, nil
+	if err := h.lostHistory(ctx); err != nil || o.Native == nil {
+		return false, err
 	}
 	native, err := o.Native(ctx, h.sid)
 	if err != nil || native {
 		return false, err
 	}
-	return true, h.each(ctx, func(p proposal.Stored) error {
-		if p.State != StatePending && p.State != StateApproved {
-			return nil
-		}
-		p.State, p.At = StateSuperseded, time.Now().UTC()
-		return p.Put(ctx, o.DB, h.sid, nil, nil)
-	})
+	return true, proposal.End(ctx, h.d.o.DB, h.sid, StateSuperseded, "")
+}
+
+// lostHistory tells people that the store may have forgotten the last of the case, once
+// none of its answers counts any more.
+func (h *holder) lostHistory(ctx context.Context) error {
+	o := h.d.o
+	if o.Lost == nil {
+		return nil
+	}
+	why, err := o.Lost(ctx, h.sid)
+	if err != nil || why == "" {
+		return err
+	}
+	if err := proposal.End(ctx, h.d.o.DB, h.sid, StateSuperseded, ""); err != nil {
+		return err
+	}
+	if _, _, err := h.log.Journal("case").Append(ctx, show.KindOfLost, show.Notice{Text: why}); err != nil {
+		return err
+	}
+	return o.Adopt(ctx, h.sid)
 }
 
 func (h *holder) opened() agent.Opened {
@@ -291,34 +309,7 @@ func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 // cancelOpen cancels the proposals that the end of the case left without an
 // answer: a click on such a card is told so.
 func (h *holder) cancelOpen(ctx context.Context) error {
-	return h.each(ctx, func(p proposal.Stored) error {
-		if p.State != StatePending && p.State != StateApproved {
-			return nil
-		}
-		p.State, p.At, p.Reason = StateCancelled, time.Now().UTC(), "the case ended"
-		if err := p.Put(ctx, h.d.o.DB, h.sid, nil, nil); err != nil && !conflict(err) {
-			return err
-		}
-		return nil
-	})
-}
-
-// each reads the stored proposals of the case one by one.
-func (h *holder) each(ctx context.Context, f func(proposal.Stored) error) error {
-	vs, err := h.d.o.DB.List(ctx, h.sid, "proposal/")
-	if err != nil {
-		return err
-	}
-	for _, v := range vs {
-		p, err := proposal.Load(ctx, h.d.o.DB, h.sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
-		if err != nil {
-			return err
-		}
-		if err := f(p); err != nil {
-			return err
-		}
-	}
-	return nil
+	return proposal.End(ctx, h.d.o.DB, h.sid, StateCancelled, "the case ended")
 }
 
 func (h *holder) people() *inbox.People {
@@ -490,7 +481,11 @@ func (h *holder) lookForStop(ctx context.Context) {
 
 // tell says in the thread, once, that the case rests.
 func (h *holder) tell(ctx context.Context, why error) {
-	if !h.d.firstRest(h.sid) {
+	about := h.sid
+	if errors.Is(why, store.ErrUnavailable) {
+		about += away
+	}
+	if !h.d.rests.First(about) {
 		return
 	}
 	text := "This case rests and nothing runs: " + h.d.o.Redact(why.Error()) + ". It continues by itself when that is mended."

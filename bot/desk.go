@@ -56,14 +56,17 @@ type Options struct {
 	Native    func(ctx context.Context, sid string) (bool, error)   // nil: always; false voids every open answer
 	Adopt     func(ctx context.Context, sid string) error           // with Native: the case belongs here now
 	Here      func(ctx context.Context, sid string) (string, error) // with Native: names where a copied case came from and where it is
-	Register  Journal                                               // may be nil: nothing is registered
-	Build     func(Parts) (Investigator, error)
-	Report    func(ctx context.Context, sid string) (show.Report, error) // also writes the file
-	Body      func(sid string) ([]byte, error)                           // the report file
-	Check     func(command string) (problem string)                      // of an edited command
-	Argv      func(command string) []string                              // of an edited command; nil: it is changed when its text is
-	Redact    func(string) string
-	Alike     func(symptom, other string) bool // nil: no two cases are about the same
+	// Lost says what the store may have forgotten of a case; "" and nil: nothing. Then
+	// no answer from before counts, and Adopt follows.
+	Lost     func(ctx context.Context, sid string) (string, error)
+	Register Journal // may be nil: nothing is registered
+	Build    func(Parts) (Investigator, error)
+	Report   func(ctx context.Context, sid string) (show.Report, error) // also writes the file
+	Body     func(sid string) ([]byte, error)                           // the report file
+	Check    func(command string) (problem string)                      // of an edited command
+	Argv     func(command string) []string                              // of an edited command; nil: it is changed when its text is
+	Redact   func(string) string
+	Alike    func(symptom, other string) bool // nil: no two cases are about the same
 	// Recall finds closed cases that look like one; nil: none are recalled. What it
 	// cannot do keeps no case from its start.
 	Recall  func(ctx context.Context, c CaseInfo) ([]agent.Recalled, error)
@@ -80,7 +83,7 @@ type Desk struct {
 	mu      sync.Mutex
 	running map[string]bool
 	retry   map[string]time.Time // not before
-	rests   map[string]bool      // cases whose people were told that they rest
+	rests   thread.Told          // cases whose people were told that they rest
 	endWait time.Duration
 	fails   map[string]int // times in a row that a case ended with an error
 	wg      sync.WaitGroup
@@ -105,7 +108,7 @@ func New(o Options) (*Desk, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{o: o, endWait: endWait, running: map[string]bool{}, retry: map[string]time.Time{}, rests: map[string]bool{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}, nil
+	return &Desk{o: o, endWait: endWait, running: map[string]bool{}, retry: map[string]time.Time{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}, nil
 }
 
 // Options are what the desk was built from.
@@ -307,35 +310,45 @@ func (d *Desk) Run(ctx context.Context) error {
 	d.ctx = ctx
 	d.mu.Unlock()
 	defer d.wg.Wait()
-	for {
-		if err := d.scan(ctx); err != nil && ctx.Err() == nil {
-			d.o.Log.Error("open cases are not read", "err", err)
+	var open []string
+	for read := (time.Time{}); ; {
+		if time.Since(read) >= d.o.Lease/2 {
+			var err error
+			if open, err = d.scan(ctx, open); err != nil && ctx.Err() == nil {
+				d.o.Log.Error("open cases are not read", "err", err)
+			}
+			read = time.Now()
 		}
-		t := time.NewTimer(d.o.Lease / 2)
+		for _, sid := range open { // those that another process held may be free now
+			d.start(sid)
+		}
+		t := time.NewTimer(d.o.Lease / 12)
 		select {
 		case <-ctx.Done():
 			t.Stop()
 			return nil
 		case <-d.wake:
+			read = time.Time{}
 		case <-t.C:
 		}
 		t.Stop()
 	}
 }
 
-func (d *Desk) scan(ctx context.Context) error {
+// scan returns the open cases of this transport; with an error the last ones.
+func (d *Desk) scan(ctx context.Context, last []string) ([]string, error) {
 	vs, err := d.o.DB.List(ctx, store.Deployment, "active/")
 	if err != nil {
-		return err
+		return last, err
 	}
+	var open []string
 	for _, v := range vs {
 		sid := strings.TrimPrefix(v.Key.Name, "active/")
-		if d.foreign(ctx, sid) {
-			continue
+		if !d.foreign(ctx, sid) {
+			open = append(open, sid)
 		}
-		d.start(sid)
 	}
-	return nil
+	return open, nil
 }
 
 // foreign reports whether a case belongs to another transport, whose own process
@@ -397,14 +410,8 @@ func (d *Desk) start(sid string) {
 	}()
 }
 
-// firstRest reports whether nobody was told yet that the case rests.
-func (d *Desk) firstRest(sid string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	first := !d.rests[sid]
-	d.rests[sid] = true
-	return first
-}
+// away marks rests for as long as the store is not there: people are told each time.
+const away = " (store)"
 
 // forever is longer than any process lives.
 const forever = 100 * 365 * 24 * time.Hour
@@ -415,8 +422,11 @@ func (d *Desk) backoff(sid string, err error) time.Duration {
 	if errors.Is(err, store.ErrBroken) {
 		return forever // a write failed half way: this process has no right to the case any more
 	}
-	if errors.Is(err, store.ErrHeld) {
-		return d.o.Lease / 4
+	if held := (*store.HeldError)(nil); errors.As(err, &held) {
+		return held.Left + 20*time.Millisecond
+	}
+	if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrLeaseLost) {
+		return d.o.Lease / 4 // it may be there any moment
 	}
 	d.fails[sid]++
 	return d.o.Lease << min(d.fails[sid]-1, 5)

@@ -199,7 +199,7 @@ func (h *holder) broken(ctx context.Context, why error) (closed bool, err error)
 	if err != nil {
 		return false, err
 	}
-	if q.Answer == nil && !h.d.firstRest(h.sid) {
+	if q.Answer == nil && !h.d.rests.First(h.sid) {
 		return false, nil
 	}
 	if q.Answer == nil {
@@ -249,17 +249,14 @@ func (h *holder) abandon(ctx context.Context) error {
 // post says something outside of the journal, in the case's thread, or in the
 // channel when there is no thread yet.
 func (h *holder) post(ctx context.Context, m show.Message) {
-	all, err := thread.Load(ctx, h.d.o.DB, h.sid)
-	if err != nil {
+	at := thread.Where(ctx, h.d.o.DB, h.sid, h.info.Opening.Place, h.at)
+	if at == (Place{}) {
 		return
-	}
-	if all.Place == (Place{}) {
-		all.Place = h.info.Opening.Place
 	}
 	m.SessionID = h.sid
 	tctx, done := context.WithTimeout(ctx, 5*time.Second)
 	defer done()
-	if _, err := h.d.o.Front.Post(tctx, all.Place, m); err != nil {
+	if _, err := h.d.o.Front.Post(tctx, at, m); err != nil {
 		h.d.o.Log.Warn("people are not told", "session_id", h.sid, "text", m.Text, "err", err)
 	}
 }

@@ -124,6 +124,14 @@ func (e *GuardError) Is(target error) bool {
 	return target == ErrConflict
 }
 
+// HeldError is an [ErrHeld] that says how long the lease lasts unless it is renewed.
+type HeldError struct{ Left time.Duration }
+
+func (e *HeldError) Error() string { return ErrHeld.Error() }
+
+// Is reports every HeldError as [ErrHeld].
+func (e *HeldError) Is(target error) bool { return target == ErrHeld }
+
 // Lease is the right to act on a scope until Expires (store's clock).
 type Lease struct {
 	Scope   string

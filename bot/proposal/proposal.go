@@ -4,11 +4,13 @@
 package proposal
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ghostbot/bot/access"
@@ -292,4 +294,42 @@ func Unapproved(ctx context.Context, db store.DB, sid, id, why string) error {
 			return err
 		}
 	}
+}
+
+// Each reads the stored proposals of a case one by one.
+func Each(ctx context.Context, db store.DB, sid string, f func(Stored) error) error {
+	vs, err := db.List(ctx, sid, "proposal/")
+	if err != nil {
+		return err
+	}
+	for _, v := range vs {
+		p, err := Load(ctx, db, sid, strings.TrimPrefix(v.Key.Name, "proposal/"))
+		if err != nil {
+			return err
+		}
+		if err := f(p); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// End ends every unfinished proposal of a case in one state, answers that have not been
+// acted on among them, also one that comes meanwhile.
+func End(ctx context.Context, db store.DB, sid, state, reason string) error {
+	return Each(ctx, db, sid, func(p Stored) error {
+		for {
+			if p.State != StatePending && p.State != StateApproved {
+				return nil
+			}
+			p.State, p.At, p.Reason = state, time.Now().UTC(), cmp.Or(reason, p.Reason)
+			err := p.Put(ctx, db, sid, nil, nil)
+			if !errors.Is(err, store.ErrConflict) {
+				return err
+			}
+			if p, err = Load(ctx, db, sid, p.Proposal.ID); err != nil {
+				return err
+			}
+		}
+	})
 }

@@ -33,6 +33,10 @@ const (
 	KindOfRemoved  = "removed"
 	// KindOfIntegrity: people chose what becomes of a case whose files were changed.
 	KindOfIntegrity = "integrity"
+	// KindOfLost: the store may have forgotten the last of the case.
+	KindOfLost = "history_lost"
+	// KindOfRecovered: this machine's journals held entries that the store does not have.
+	KindOfRecovered = "recovered"
 )
 
 // stepsShown bounds the progress message: earlier steps are counted, not listed.
@@ -281,7 +285,7 @@ func (s *Fold) line(e agent.Entry) {
 		if json.Unmarshal(e.Body, &r) == nil {
 			s.log(e, LogView{What: "notice", Body: "A message of this thread was deleted (" + r.Key + "). It is posted again while it can be answered; the journal has it in any case."})
 		}
-	case KindOfNotice:
+	case KindOfNotice, KindOfLost, KindOfRecovered:
 		var n Notice
 		if json.Unmarshal(e.Body, &n) == nil {
 			s.log(e, LogView{What: "notice", By: n.By, Body: n.Text, Links: n.Cases})

@@ -174,7 +174,7 @@ func (v *view) note(e agent.Entry) {
 		v.f.print("[Note] ", "The case is resumed.")
 	case "repair":
 		v.f.print("[Note] ", "A torn last line of the journal was moved aside (entry "+e.ID+").")
-	case show.KindOfNotice:
+	case show.KindOfNotice, show.KindOfLost, show.KindOfRecovered:
 		if n, ok := into[show.Notice](e); ok {
 			v.f.print("[Note] ", strings.TrimSpace(n.By+" "+n.Text))
 		}

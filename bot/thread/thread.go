@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -138,6 +139,9 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 		edited: map[string]time.Time{}, late: map[string]time.Time{}, check: map[string]bool{}, taken: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
+
+// Place is where the case is shown. It may be called when Run has returned.
+func (p *Projector) Place() Place { return p.m.Place }
 
 // Gone reports whether the place was not there at the last attempt to show something.
 func (p *Projector) Gone() bool { return p.gone.Load() }
@@ -638,4 +642,42 @@ func messageHash(m show.Message) string {
 // Key is where the deployment keeps which case a thread belongs to.
 func Key(p Place) store.Key {
 	return store.Key{Scope: store.Deployment, Name: "thread/" + store.KeyPart(p.Transport+" "+p.Channel+" "+p.Thread)}
+}
+
+// Told remembers what people were told. The zero value is ready.
+type Told struct {
+	mu    sync.Mutex
+	about map[string]bool
+}
+
+// First reports whether people were not told before.
+func (t *Told) First(about string) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.about == nil {
+		t.about = map[string]bool{}
+	}
+	first := !t.about[about]
+	t.about[about] = true
+	return first
+}
+
+// Forget makes the next time the first.
+func (t *Told) Forget(about string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	delete(t.about, about)
+}
+
+// Where is the place that people see a case at: opened before anything was posted, seen
+// when the store does not tell; nothing when nobody knows.
+func Where(ctx context.Context, db store.DB, sid string, opened, seen Place) Place {
+	m, err := Load(ctx, db, sid)
+	switch {
+	case err != nil:
+		return seen
+	case m.Place == (Place{}):
+		return opened
+	}
+	return m.Place
 }

@@ -18,6 +18,7 @@ import (
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
 	"ghostbot/cmd/ghostbot/evidence"
+	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/store"
@@ -26,7 +27,7 @@ import (
 
 // auditFlags are the flags of the audit verbs.
 type auditFlags struct {
-	json          bool
+	json, stream  bool
 	head, rcaFile string
 	keyFile       string
 	output        string
@@ -37,6 +38,7 @@ func auditVerb(ctx context.Context, c *cli, args []string) error {
 	var f auditFlags
 	rest, err := c.flags("audit", args, func(fs *flag.FlagSet) {
 		fs.BoolVar(&f.json, "json", false, "")
+		fs.BoolVar(&f.stream, "stream", false, "")
 		fs.StringVar(&f.head, "head", "", "")
 		fs.StringVar(&f.rcaFile, "rca", "", "")
 		fs.StringVar(&f.keyFile, "key-file", os.Getenv("GHOST_JOURNAL_KEY_FILE"), "")
@@ -55,6 +57,13 @@ func auditVerb(ctx context.Context, c *cli, args []string) error {
 	if err != nil {
 		return fail(exitUsage, "--key-file: %w", err)
 	}
+	if f.stream {
+		drop, err := pull(ctx, c, rest[1])
+		if err != nil {
+			return err
+		}
+		defer drop()
+	}
 	ring, err := keyring.New(c.audits(), keys)
 	if err != nil {
 		return fail(exitNegative, "%w", err)
@@ -72,6 +81,26 @@ func auditVerb(ctx context.Context, c *cli, args []string) error {
 		return auditSign(ctx, c, rest[1], f, ring)
 	}
 	return nil
+}
+
+// pull makes the verbs read what Redis has of the journals instead of the files here.
+func pull(ctx context.Context, c *cli, sid string) (drop func(), err error) {
+	cfg, err := read()
+	if err != nil {
+		return nil, err
+	}
+	if cfg.RedisURL == "" {
+		return nil, usageError("--stream: GHOST_REDIS_URL names no Redis")
+	}
+	if c.auditDir, err = os.MkdirTemp("", "ghostbot-stream-"); err != nil {
+		return nil, err
+	}
+	drop = func() { os.RemoveAll(c.auditDir) }
+	if err := home.Pull(ctx, home.Options{Redis: cfg.redis()}, sid, c.auditDir); err != nil {
+		drop()
+		return nil, fail(exitUnavailable, "%w", err)
+	}
+	return drop, nil
 }
 
 // signStore is what audit sign takes besides the register: a store from before its

@@ -14,10 +14,9 @@ import (
 
 	"ghostbot/audit"
 	"ghostbot/bot"
+	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/store"
-	"ghostbot/store/file"
-	"ghostbot/store/sealed"
 )
 
 // cases lists the cases of the state directory. It only reads.
@@ -69,19 +68,23 @@ func short(s string, n int) string {
 
 func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
 	out := []memory.Listed{}
-	there, err := hasStore(dir)
-	if err != nil {
+	o := home.Options{Dir: dir}
+	if os.Getenv("GHOST_REDIS_URL") != "" {
+		cfg, err := read()
+		if err != nil {
+			return nil, err
+		}
+		o.Redis = cfg.redis()
+	} else if there, err := hasStore(dir); err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
-	}
-	if !there {
+	} else if !there {
 		return out, nil
 	}
-	files, err := file.Open(dir, file.Options{})
+	db, done, err := home.Reader(o) // the journals say what is true
 	if err != nil {
-		return nil, fail(exitUnavailable, "state directory: %w", err)
+		return nil, fail(exitUnavailable, "%w", err)
 	}
-	defer files.Close()
-	db := sealed.New(files, nil)                // reads only: the journals say what is true
+	defer done()
 	if audit.FileName(like, audit.Case) != "" { // an id is no text: a mistyped one is like nothing
 		if _, err := db.Get(ctx, store.Key{Scope: store.Deployment, Name: "case/" + like}); errors.Is(err, store.ErrNotFound) {
 			return nil, fail(exitNegative, "--like: there is no case %s in %s", like, dir)

@@ -22,6 +22,7 @@ import (
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec/policy"
+	"ghostbot/store/redis"
 )
 
 // secret is a value that never appears in logs, errors or doctor output.
@@ -81,6 +82,13 @@ type config struct {
 	OpsChannel     string        `envconfig:"GHOST_OPS_CHANNEL"`
 	Path           string        `envconfig:"GHOST_PATH"`
 	JournalKeyFile string        `envconfig:"GHOST_JOURNAL_KEY_FILE"`
+	WorkDir        string        `envconfig:"GHOST_WORK_DIR"`
+	RedisURL       string        `envconfig:"GHOST_REDIS_URL"`
+	RedisPassword  string        `envconfig:"GHOST_REDIS_PASSWORD_FILE"`
+	RedisCA        string        `envconfig:"GHOST_REDIS_CA_FILE"`
+	RedisReplicas  int           `envconfig:"GHOST_REDIS_REPLICAS" default:"0"`
+	RedisRetention time.Duration `envconfig:"GHOST_REDIS_RETENTION" default:"2160h"`
+	Deployment     string        `envconfig:"GHOST_DEPLOYMENT" default:"ghostbot"`
 	HealthAddr     string        `envconfig:"GHOST_HEALTH_ADDR"`
 	Log            string        `envconfig:"GHOST_LOG" default:"text"`
 	LogLevel       string        `envconfig:"GHOST_LOG_LEVEL" default:"info"`
@@ -92,7 +100,9 @@ type config struct {
 var ours = []string{
 	"GHOST_APPROVERS", "GHOST_APPROVERS_FILE", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_SECOND_FACTOR", "GHOST_TOTP_FILE", "GHOST_INSTRUCT", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
 	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_RECALL", "GHOST_READ_ONLY",
-	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_OPS_CHANNEL", "GHOST_PATH", "GHOST_JOURNAL_KEY_FILE", "GHOST_HEALTH_ADDR", "GHOST_LOG", "GHOST_LOG_LEVEL", "GHOST_FAULT", "GHOST_FAULT_COUNT",
+	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_OPS_CHANNEL", "GHOST_PATH", "GHOST_JOURNAL_KEY_FILE", "GHOST_HEALTH_ADDR", "GHOST_LOG", "GHOST_LOG_LEVEL",
+	"GHOST_WORK_DIR", "GHOST_REDIS_URL", "GHOST_REDIS_PASSWORD_FILE", "GHOST_REDIS_CA_FILE", "GHOST_REDIS_REPLICAS", "GHOST_REDIS_RETENTION", "GHOST_DEPLOYMENT",
+	"GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 
 // loadEnv reads .env in the working directory when it is there; variables that
@@ -222,6 +232,7 @@ func (c *config) check() error {
 		{"GHOST_LEASE", c.Lease, 2 * time.Second, 5 * time.Minute},
 		{"GHOST_APPROVAL_TTL", c.ApprovalTTL, time.Second, 7 * 24 * time.Hour},
 		{"GHOST_COMMAND_TIMEOUT", c.CommandTimeout, time.Second, time.Hour},
+		{"GHOST_REDIS_RETENTION", c.RedisRetention, time.Hour, 10 * 365 * 24 * time.Hour},
 	}
 	for _, b := range bounds {
 		if b.v < b.min || b.v > b.mx {
@@ -237,7 +248,27 @@ func (c *config) check() error {
 	if err := cmp.Or(c.cloud().Check(c.Anonymize), memory.Check(c.Recall), health.Check(c.HealthAddr), c.logging().Check()); err != nil {
 		return usageError("%w", err)
 	}
+	if c.WorkDir != "" && !filepath.IsAbs(c.WorkDir) {
+		return usageError("GHOST_WORK_DIR: %q is not accepted (accepted: an absolute directory)", c.WorkDir)
+	}
+	if c.RedisURL != "" {
+		if err := c.redis().Check(); err != nil {
+			return usageError("GHOST_REDIS_URL: %w", err)
+		}
+		if c.JournalKeyFile == "" {
+			return usageError("GHOST_REDIS_URL: needs GHOST_JOURNAL_KEY_FILE: whoever can write to Redis could forge answers")
+		}
+	}
 	return nil
+}
+
+// redis is where replicas share their state; without URL they do not.
+func (c *config) redis() redis.Options {
+	o := redis.Options{URL: c.RedisURL, PasswordFile: c.RedisPassword, CAFile: c.RedisCA, Replicas: c.RedisReplicas, Deployment: c.Deployment}
+	if parts := strings.Split(string(c.AppToken), "-"); len(parts) > 2 { // xapp-1-APP-...
+		o.App = parts[2]
+	}
+	return o
 }
 
 func (c *config) who() who.Settings {

@@ -39,7 +39,7 @@ func checks(ctx context.Context, c *cli) []checkup.Line {
 	there, storeErr := hasStore(c.state())
 	known := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}})
 	front := slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL}
-	return []checkup.Line{
+	lines := []checkup.Line{
 		checkup.Config(err),
 		checkup.Approvers(ctx, cfg.who(), front),
 		checkup.Slack(ctx, front, known),
@@ -49,4 +49,8 @@ func checks(ctx context.Context, c *cli) []checkup.Line {
 		checkup.Port(cfg.HealthAddr),
 		checkup.Tools(),
 	}
+	if cfg.RedisURL != "" {
+		lines = append(lines, checkup.Redis(ctx, cfg.redis()))
+	}
+	return lines
 }

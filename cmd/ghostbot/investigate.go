@@ -193,7 +193,8 @@ func (t *terminal) run(ctx context.Context, leave func(), cfg config) error {
 	if !t.screen.Edited() {
 		log = slog.New(slog.NewTextHandler(t.c.err, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
-	p, err := assemble(t.c, cfg, log)
+	cfg.RedisURL = "" // a terminal's case stays on its machine
+	p, err := assemble(ctx, t.c, cfg, log)
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,9 @@
 package main
 
 import (
+	"cmp"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -19,18 +21,17 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/cmd/ghostbot/logs"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/cmd/ghostbot/ops"
-	"ghostbot/cmd/ghostbot/topology"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
 	"ghostbot/store"
-	"ghostbot/store/file"
 )
 
 // serve runs the Slack bot until it is told to stop.
@@ -81,7 +82,6 @@ type program struct {
 	auditDir string
 	workDir  string
 	self     string // the program's own binary
-	owner    string // the installation, in the names of what is made in the cloud
 	policy   *policy.Policy
 	redactor *redact.Redactor
 	brain    agent.Brain
@@ -90,18 +90,17 @@ type program struct {
 	desk     *bot.Desk
 	access   bot.Access
 	codes    bot.Codes
-	adopt    func(ctx context.Context, sid string) error
-	native   func(ctx context.Context, sid string) (bool, error)
-	here     func(ctx context.Context, sid string) (string, error)
+	state    *home.State
+	process  string // names this process in leases
 }
 
 // assemble builds everything but the register and the desk.
-func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
+func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*program, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: c.audits(), workDir: filepath.Join(c.state(), "work"), self: self,
+	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: c.audits(), workDir: cmp.Or(cfg.WorkDir, filepath.Join(c.state(), "work")), self: self, process: processName(),
 		policy:   policy.New(policy.Options{Self: self}),
 		redactor: cfg.redactor(),
 	}
@@ -119,38 +118,23 @@ func assemble(c *cli, cfg config, log *slog.Logger) (*program, error) {
 	if p.ring, err = keyring.New(p.auditDir, keys); err != nil {
 		return nil, fail(exitUnavailable, "%w", err)
 	}
-	db, err := file.Open(c.state(), file.Options{})
+	p.state, err = home.Open(ctx, home.Options{Dir: c.state(), Redis: cfg.redis(), Keys: keys, Ring: p.ring,
+		Owner: p.process, Lease: cfg.Lease, Retention: cfg.RedisRetention, Log: log})
 	if err != nil {
-		return nil, fail(exitUnavailable, "state directory: %w", err)
+		return nil, fail(exitUnavailable, "%w", err)
 	}
-	values := p.ring.Seal(db)
-	values.Refused = func(err error) { log.Error("stored value ignored", "why", err) }
-	p.db, p.owner, p.close = p.ops.DB(values), db.Installation(), func() { db.Close() }
-	if err := values.Check(context.Background(), store.Deployment); err != nil {
-		p.close()
-		return nil, fail(exitUnavailable, "state directory: %w; 'ghostbot audit sign' gives codes to what was stored before the key", err)
-	}
+	p.db, p.close = p.ops.DB(p.state.DB), p.state.Close
 	if cfg.Anonymize {
-		if p.topology, err = topology.Secret(c.state()); err != nil {
+		if p.topology, err = p.state.Topology(); err != nil {
 			p.close()
 			return nil, fail(exitUnavailable, "topology secret: %w", err)
 		}
-	}
-	p.adopt = db.Adopt
-	p.native = func(ctx context.Context, sid string) (bool, error) {
-		native, _, err := db.Native(ctx, sid)
-		return native, err
-	}
-	p.here = func(ctx context.Context, sid string) (string, error) {
-		_, from, err := db.Native(ctx, sid)
-		here, herr := db.Here(ctx, sid)
-		return fmt.Sprintf("from %+v to %+v", from, here), errors.Join(err, herr)
 	}
 	return p, nil
 }
 
 func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.Logger) (*program, error) {
-	p, err := assemble(c, cfg, log)
+	p, err := assemble(ctx, c, cfg, log)
 	if err != nil {
 		return nil, err
 	}
@@ -173,19 +157,19 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 }
 
 func (p *program) options(front bot.Front, transport string, access bot.Access, register bot.Journal) bot.Options {
-	host, _ := os.Hostname()
 	tokens, cost := p.cfg.choice().Limits()
 	return bot.Options{
-		DB: p.db, Front: front, Transport: transport, Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Lease: p.cfg.Lease,
+		DB: p.db, Front: front, Transport: transport, Owner: p.process, Lease: p.cfg.Lease,
 		Access:   access,
 		Codes:    p.codes,
 		Brain:    p.brain.Name(),
 		Policy:   p.policy.Version(),
 		MaxTurns: p.cfg.MaxTurns, MaxTokens: tokens, MaxCost: cost,
 		OpenLog:  p.openLog,
-		Adopt:    p.adopt,
-		Native:   p.native,
-		Here:     p.here,
+		Adopt:    p.state.Adopt,
+		Native:   p.state.Native,
+		Here:     p.state.Here,
+		Lost:     p.state.Lost,
 		Register: register,
 		Build:    p.investigator,
 		Report:   p.report,
@@ -201,39 +185,32 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 	}
 }
 
+// processName names this process in leases, and no other: containers may have one host
+// name, and one number of their process.
+func processName() string {
+	host, _ := os.Hostname()
+	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:6])
+}
+
 // scrub redacts one piece of text; text that could not be redacted is withheld.
 func (p *program) scrub(s string) string { return scrubber(p.redactor)(s) }
 
-// registerLease outlives every process: on one machine the kernel's lock, which
-// ends with the process, is what counts.
-const registerLease = 10 * 365 * 24 * time.Hour
-
-// register opens the deployment's journal. Its lease is also what keeps a second
-// process from serving the same state directory.
+// register opens the deployment's journal, and keeps a second process from serving the
+// same state directory.
 func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
-	l, err := p.db.Acquire(ctx, store.Deployment, "serve", registerLease)
-	if errors.Is(err, store.ErrHeld) {
-		return nil, nil, fail(exitUnavailable, "another ghostbot serves this state directory")
+	if err := p.state.Lock(ctx); err != nil {
+		return nil, nil, fail(exitUnavailable, "%w", err)
+	}
+	j, stop, err := p.state.Register(ctx)
+	if err == nil {
+		body := map[string]any{"policy": p.policy.Version(), "brain": p.brain.Name(), "approvers": p.cfg.Approvers, "approvers_file": p.access.Lines, "two_person": p.cfg.TwoPerson, "second_factor": p.cfg.SecondFactor, "version": versionText()}
+		_, _, err = j.Append(ctx, "served", body)
 	}
 	if err != nil {
-		return nil, nil, fail(exitUnavailable, "state directory: %w", err)
-	}
-	log, err := p.ring.Open(ctx, audit.Options{SID: audit.Register, Fence: l.Fence,
-		Stream: ledger.Stream{DB: p.db, Scope: store.Deployment, Fence: l.Fence}})
-	if err != nil {
+		p.state.Unlock(ctx)
 		return nil, nil, fail(exitUnavailable, "register: %w", err)
 	}
-	j := ledger.Journal{Of: log.Journal(audit.Register)}
-	body := map[string]any{"policy": p.policy.Version(), "brain": p.brain.Name(), "approvers": p.cfg.Approvers, "approvers_file": p.access.Lines, "two_person": p.cfg.TwoPerson, "second_factor": p.cfg.SecondFactor, "version": versionText()}
-	if _, _, err := j.Append(ctx, "served", body); err != nil {
-		return nil, nil, fail(exitUnavailable, "register: %w", err)
-	}
-	return j, func() {
-		log.Close()
-		if err := p.db.Release(context.WithoutCancel(ctx), l); err != nil {
-			p.log.Warn("register lease is not released", "err", err)
-		}
-	}, nil
+	return j, func() { stop(); p.state.Unlock(ctx) }, nil
 }
 
 func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
@@ -260,7 +237,7 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 		return nil, err
 	}
 	captures := p.cfg.cloud().Captures(cloud.Case{SessionID: parts.SessionID, Gate: shell, Journal: parts.Log.Journal(audit.Tasks), Feed: parts.Feed,
-		Self: p.self, Dir: dir, Owner: p.owner, Left: &cloud.Left{AuditDir: p.auditDir, WorkDir: p.workDir, SelfID: parts.SessionID, Open: p.open}})
+		Self: p.self, Dir: dir, Owner: p.state.Deployment(), Left: &cloud.Left{AuditDir: p.auditDir, WorkDir: p.workDir, SelfID: parts.SessionID, Open: p.open}})
 	if parts.Opened.Kind == agent.KindSweep {
 		return sweep.New(sweep.Options{SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 			People: parts.People, Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL})

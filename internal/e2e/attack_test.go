@@ -91,7 +91,7 @@ func (tr trap) end() {
 	tr.t.Helper()
 	tr.command(tr.channel, tr.approver(0), "/ghost stop "+tr.sid)
 	tr.closed(tr.sid)
-	if out, code := tr.ghostbot("audit", "verify", tr.sid); code != 0 {
+	if out, code := tr.audit("verify", tr.sid); code != 0 {
 		tr.t.Errorf("audit verify: %s", out)
 	}
 }

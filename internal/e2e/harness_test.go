@@ -442,6 +442,11 @@ func (l *lab) ghostbot(args ...string) (string, int) {
 	defer done()
 	cmd := exec.CommandContext(ctx, filepath.Join(binDir, "ghostbot"), args...)
 	cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + l.state, "GHOST_STATE_DIR=" + l.state}
+	for _, kv := range l.env {
+		if strings.HasPrefix(kv, "GHOST_REDIS_") || strings.HasPrefix(kv, "GHOST_JOURNAL_KEY") || strings.HasPrefix(kv, "GHOST_DEPLOYMENT") {
+			cmd.Env = append(cmd.Env, kv)
+		}
+	}
 	out, err := cmd.CombinedOutput()
 	var e *exec.ExitError
 	if errors.As(err, &e) {
@@ -451,6 +456,17 @@ func (l *lab) ghostbot(args ...string) (string, int) {
 		l.t.Fatal(err)
 	}
 	return string(out), 0
+}
+
+// audit runs an audit verb. With a shared store it reads the journals there: the files may
+// be another bot's.
+func (l *lab) audit(args ...string) (string, int) {
+	l.t.Helper()
+	args = append([]string{"audit"}, args...)
+	if slices.ContainsFunc(l.env, func(kv string) bool { return strings.HasPrefix(kv, "GHOST_REDIS_URL=") }) {
+		args = append(args, "--stream")
+	}
+	return l.ghostbot(args...)
 }
 
 // entry is one journal entry as `audit show --json` prints it.
@@ -464,7 +480,7 @@ type entry struct {
 
 func (l *lab) journal(sid string) []entry {
 	l.t.Helper()
-	out, code := l.ghostbot("audit", "show", "--json", sid)
+	out, code := l.audit("show", "--json", sid)
 	if code != 0 {
 		l.t.Fatalf("audit show: exit %d: %s", code, out)
 	}

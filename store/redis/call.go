@@ -199,15 +199,13 @@ func (db *DB) reload(ctx context.Context) {
 	}
 }
 
-// waited returns the epoch that may be acquired in: one that this process met a whole
-// lease time ago, by its own clock.
-func (db *DB) waited(epoch string, ttl time.Duration) bool {
+// wait returns how long nobody may acquire in an epoch yet: a whole lease time since this
+// process met it, by its own clock.
+func (db *DB) wait(epoch string, ttl time.Duration) time.Duration {
 	db.mu.Lock()
 	defer db.mu.Unlock()
-	first, met := db.seen[epoch]
-	if !met {
+	if _, met := db.seen[epoch]; !met {
 		db.seen[epoch] = time.Now()
-		return false
 	}
-	return time.Since(first) >= ttl
+	return ttl - time.Since(db.seen[epoch])
 }

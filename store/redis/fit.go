@@ -75,6 +75,19 @@ func (db *DB) fit(ctx context.Context, node *goredis.Client) error {
 	return nil
 }
 
+// Look says what a store is, or why it must not be used, without making anything in it.
+func Look(ctx context.Context, o Options) (string, error) {
+	db, err := connect(o)
+	if err != nil {
+		return "", fmt.Errorf("redis: %w", err)
+	}
+	defer db.Close()
+	if err := db.Fit(ctx); err != nil {
+		return "", fmt.Errorf("redis: %w", err)
+	}
+	return db.Describe(), nil
+}
+
 // Describe says what the store is, for operators.
 func (db *DB) Describe() string {
 	kind := "one primary"

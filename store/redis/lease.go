@@ -28,13 +28,16 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 			l.Expires = micro(r[2])
 			return l, err
 		case "epoch":
-			if past = r[1]; db.waited(past, ttl) {
-				continue
+			past = r[1]
+			if left := db.wait(past, ttl); left > 0 {
+				return store.Lease{}, &store.HeldError{Left: left}
 			}
+			continue
 		}
-		break
+		left, _ := strconv.ParseInt(r[1], 10, 64) // the script writes nothing else
+		return store.Lease{}, &store.HeldError{Left: time.Duration(left) * time.Microsecond}
 	}
-	return store.Lease{}, store.ErrHeld
+	return store.Lease{}, store.ErrHeld // another epoch already
 }
 
 // Renew implements [store.DB].

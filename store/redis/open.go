@@ -208,6 +208,15 @@ func Open(ctx context.Context, o Options) (*DB, error) {
 	return db, nil
 }
 
+// View connects for somebody who only looks: whose store it is, is not asked.
+func View(o Options) (*DB, error) {
+	db, err := connect(o)
+	if err != nil {
+		return nil, fmt.Errorf("redis: %w", err)
+	}
+	return db, nil
+}
+
 func connect(o Options) (*DB, error) {
 	u, err := o.client()
 	if err != nil {

@@ -25,6 +25,7 @@ import (
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
 	"ghostbot/store/file"
+	"ghostbot/store/redis"
 )
 
 // Line is what one look found.
@@ -225,4 +226,13 @@ func onPath(tool string) bool {
 		}
 	}
 	return false
+}
+
+// Redis looks at the store that replicas share. It makes nothing there.
+func Redis(ctx context.Context, o redis.Options) Line {
+	what, err := redis.Look(ctx, o)
+	if err != nil {
+		return Line{Name: "redis", What: err.Error(), Hint: "see docs/operating.md, Several replicas"}
+	}
+	return Line{Name: "redis", OK: true, What: what}
 }

@@ -63,9 +63,10 @@ func (j Journal) Append(ctx context.Context, kind string, body any) (uint64, str
 }
 
 // unsure marks an append after which nobody knows what is on disk: it ends this
-// process's right to the case.
+// process's right to the case. A store that could not be heard does not: the log is closed, and
+// whoever opens it next compares store and files.
 func unsure(err error) error {
-	if err == nil || errors.Is(err, audit.ErrRefused) {
+	if err == nil || errors.Is(err, audit.ErrRefused) || errors.Is(err, store.ErrUnavailable) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", store.ErrBroken, err)

@@ -2,7 +2,7 @@
 --
 -- KEYS  1 lease
 -- ARGV  1 owner, 2 µs, 3 epoch that the caller has waited out ('': none)
--- returns  {'ok', fence, expires} {'held'} {'newer', format}
+-- returns  {'ok', fence, expires} {'held', µs left} {'newer', format}
 --          {'epoch', replication id}: the store is another one since the last lease, or
 --          is the same with a past that may be missing; the caller waits one lease time by its own clock
 --
@@ -18,7 +18,7 @@ if l[4] and l[4] ~= e then
   if ARGV[3] ~= e then return {'epoch', e} end
   fence = math.max(fence + 1048576, math.floor(now / 1000))
 else
-  if l[2] and l[2] ~= ARGV[1] and (tonumber(l[3]) or 0) > now then return {'held'} end
+  if l[2] and l[2] ~= ARGV[1] and (tonumber(l[3]) or 0) > now then return {'held', int(tonumber(l[3]) - now)} end
   fence = fence + 1
 end
 local expires = now + tonumber(ARGV[2])

@@ -1,0 +1,213 @@
+// Package home opens where a deployment keeps what it must not forget: the state
+// directory of one machine, or a Redis that all replicas share.
+//
+// With Redis every replica has a state directory of its own besides, for journals,
+// reports and captures; the directory of one is never that of another.
+package home
+
+import (
+	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"ghostbot/audit"
+	"ghostbot/bot"
+	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/ledger"
+	"ghostbot/cmd/ghostbot/topology"
+	"ghostbot/store"
+	"ghostbot/store/file"
+	"ghostbot/store/redis"
+	"ghostbot/store/sealed"
+)
+
+// Options say where the state is.
+type Options struct {
+	Dir       string
+	Redis     redis.Options // without URL: the directory alone
+	Keys      []audit.Key
+	Ring      *keyring.Ring
+	Owner     string        // names this process in leases
+	Lease     time.Duration // of the register with Redis
+	Retention time.Duration // how long Redis keeps a closed case
+	Log       *slog.Logger
+}
+
+// State is an open store and what belongs to it.
+type State struct {
+	DB     store.DB // its values are sealed
+	o      Options
+	files  *file.DB
+	shared *redis.DB
+	lock   store.Lease
+}
+
+// ErrServed means that another process serves the state directory.
+var ErrServed = errors.New("another ghostbot serves this state directory")
+
+// lockLease outlives every process: on one machine the kernel's lock, which ends with
+// the process, is what counts.
+const lockLease = 10 * 365 * 24 * time.Hour
+
+// Open opens the state directory, and Redis if there is one.
+func Open(ctx context.Context, o Options) (*State, error) {
+	files, err := file.Open(o.Dir, file.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("state directory: %w", err)
+	}
+	s := &State{o: o, files: files}
+	raw, what := store.DB(files), "state directory"
+	if o.Redis.URL != "" {
+		what = "redis"
+		if s.shared, err = redis.Open(ctx, withKeys(o.Redis, o.Keys)); err != nil {
+			s.Close()
+			return nil, err
+		}
+		raw = s.shared
+	}
+	values := o.Ring.Seal(raw)
+	values.Refused = func(err error) { o.Log.Error("stored value ignored", "why", err) }
+	s.DB = values
+	if err := values.Check(ctx, store.Deployment); err != nil {
+		s.Close()
+		return nil, fmt.Errorf("%s: %w; 'ghostbot audit sign' gives codes to what was stored before the key", what, err)
+	}
+	return s, nil
+}
+
+func withKeys(r redis.Options, keys []audit.Key) redis.Options {
+	for _, k := range keys {
+		r.Keys = append(r.Keys, redis.Key{ID: k.ID, Secret: k.Secret})
+	}
+	return r
+}
+
+// Reader is the store for verbs that only look; values are shown without their codes
+// being checked.
+func Reader(o Options) (store.DB, func(), error) {
+	if o.Redis.URL != "" {
+		db, err := redis.View(o.Redis)
+		if err != nil {
+			return nil, nil, err
+		}
+		return sealed.New(db, nil), func() { db.Close() }, nil
+	}
+	db, err := file.Open(o.Dir, file.Options{})
+	if err != nil {
+		return nil, nil, fmt.Errorf("state directory: %w", err)
+	}
+	return sealed.New(db, nil), func() { db.Close() }, nil
+}
+
+// Close gives everything back.
+func (s *State) Close() {
+	if s.shared != nil {
+		s.shared.Close()
+	}
+	s.files.Close()
+}
+
+// Shared reports whether other replicas may carry cases too.
+func (s *State) Shared() bool { return s.shared != nil }
+
+// Deployment names the installation in what is made in the cloud.
+func (s *State) Deployment() string {
+	if s.shared != nil {
+		return s.shared.Record().ID
+	}
+	return s.files.Installation()
+}
+
+// Native reports whether a case belongs here. With Redis it belongs to all replicas.
+func (s *State) Native(ctx context.Context, sid string) (bool, error) {
+	if s.shared != nil {
+		return true, nil
+	}
+	native, _, err := s.files.Native(ctx, sid)
+	return native, err
+}
+
+// Here names where a copied case came from and where it is.
+func (s *State) Here(ctx context.Context, sid string) (string, error) {
+	_, from, err := s.files.Native(ctx, sid)
+	here, herr := s.files.Here(ctx, sid)
+	return fmt.Sprintf("from %+v to %+v", from, here), errors.Join(err, herr)
+}
+
+// Adopt makes a case belong here.
+func (s *State) Adopt(ctx context.Context, sid string) error {
+	if s.shared != nil {
+		return s.shared.Adopt(ctx, sid)
+	}
+	return s.files.Adopt(ctx, sid)
+}
+
+// Lost says in words that the store may have forgotten the last of a case: it is
+// another one since the case was looked through. "" says that it has not.
+func (s *State) Lost(ctx context.Context, sid string) (string, error) {
+	if s.shared == nil {
+		return "", nil
+	}
+	native, from, to, err := s.shared.Native(ctx, sid)
+	if err != nil || native {
+		return "", err
+	}
+	return fmt.Sprintf("The store was restarted or replaced (%.8s, before %.8s) and may have forgotten the last second. Answers from before do not count, although they may have been used; what is still open is asked again.", to, from), nil
+}
+
+// Lock keeps a second process from serving the same state directory.
+func (s *State) Lock(ctx context.Context) error {
+	var err error
+	s.lock, err = s.files.Acquire(ctx, store.Deployment, "serve", lockLease)
+	if errors.Is(err, store.ErrHeld) {
+		return ErrServed
+	}
+	if err != nil {
+		return fmt.Errorf("state directory: %w", err)
+	}
+	return nil
+}
+
+// Unlock is the end of [State.Lock].
+func (s *State) Unlock(ctx context.Context) {
+	if err := s.files.Release(context.WithoutCancel(ctx), s.lock); err != nil {
+		s.o.Log.Warn("register lease is not released", "err", err)
+	}
+}
+
+// Register opens the deployment's journal. [State.Lock] comes before. stop ends it.
+func (s *State) Register(ctx context.Context) (j bot.Journal, stop func(), err error) {
+	if s.shared != nil {
+		return &register{s: s}, func() {}, nil
+	}
+	log, err := s.open(ctx, s.lock.Fence)
+	if err != nil {
+		return nil, nil, fmt.Errorf("register: %w", err)
+	}
+	return ledger.Journal{Of: log.Journal(audit.Register)}, func() { log.Close() }, nil
+}
+
+func (s *State) open(ctx context.Context, fence uint64) (*audit.Log, error) {
+	return s.o.Ring.Open(ctx, audit.Options{SID: audit.Register, Fence: fence,
+		Stream: ledger.Stream{DB: s.DB, Scope: store.Deployment, Fence: fence}})
+}
+
+// Topology is the secret from which cases' names for addresses are made. All replicas
+// have the same: it follows from the key of the deployment's journals.
+func (s *State) Topology() ([]byte, error) {
+	if s.shared == nil {
+		return topology.Secret(s.o.Dir)
+	}
+	for _, k := range s.o.Keys {
+		if k.ID == s.shared.Record().Kid {
+			h := hmac.New(sha256.New, k.Secret)
+			fmt.Fprintf(h, "ghostbot topology 1\n%s", s.shared.Record().ID)
+			return h.Sum(nil), nil
+		}
+	}
+	return nil, errors.New("the deployment's key is not here")
+}

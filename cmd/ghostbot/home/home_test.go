@@ -1,0 +1,209 @@
+package home
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ghostbot/audit"
+	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/ledger"
+	"ghostbot/internal/sim/redis"
+	"ghostbot/store"
+	store2 "ghostbot/store/redis"
+)
+
+const sid = "ghost_20260314_104512"
+
+func secrets() []audit.Key {
+	return []audit.Key{{ID: "journal.key", Secret: []byte(strings.Repeat("k", 40))}}
+}
+
+// open is one replica with directories of its own.
+func open(t *testing.T, name, url string) *State {
+	t.Helper()
+	dir := t.TempDir()
+	ring, err := keyring.New(filepath.Join(dir, "audit"), secrets())
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := Options{Dir: dir, Redis: store2.Options{URL: url}, Keys: secrets(), Ring: ring, Owner: name, Lease: 2 * time.Second, Retention: time.Hour, Log: slog.New(slog.DiscardHandler)}
+	s, err := Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.Close)
+	return s
+}
+
+func TestFilesAlone(t *testing.T) {
+	s := open(t, "one", "")
+	if s.Shared() || s.Deployment() == "" {
+		t.Errorf("shared %v, deployment %q", s.Shared(), s.Deployment())
+	}
+	if err := s.Lock(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	other, err := Open(t.Context(), s.o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close()
+	if err := other.Lock(t.Context()); !errors.Is(err, ErrServed) {
+		t.Errorf("a second process: %v", err)
+	}
+	j, stop, err := s.Register(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n, _, err := j.Append(t.Context(), "served", 1); n != 1 || err != nil {
+		t.Errorf("entry %d, %v", n, err)
+	}
+	stop()
+	s.Unlock(t.Context())
+	if why, err := s.Lost(t.Context(), sid); why != "" || err != nil {
+		t.Errorf("lost: %q, %v", why, err)
+	}
+	if native, err := s.Native(t.Context(), sid); !native || err != nil {
+		t.Errorf("native: %v, %v", native, err)
+	}
+	if here, err := s.Here(t.Context(), sid); here == "" || err != nil {
+		t.Errorf("here: %q, %v", here, err)
+	}
+	if err := s.Adopt(t.Context(), sid); err != nil {
+		t.Errorf("adopt: %v", err)
+	}
+	if b, err := s.Topology(); len(b) < 32 || err != nil {
+		t.Errorf("topology: %d bytes, %v", len(b), err)
+	}
+}
+
+// TestRegisterOfMany writes one register from three replicas at once.
+func TestRegisterOfMany(t *testing.T) {
+	url := redis.Start(t).URL()
+	var replicas []*State
+	for i := range 3 {
+		replicas = append(replicas, open(t, fmt.Sprint("replica-", i), url))
+	}
+	const each = 4
+	var wg sync.WaitGroup
+	for i, s := range replicas {
+		if err := s.Lock(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		wg.Go(func() {
+			j, stop, err := s.Register(t.Context())
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer stop()
+			for n := range each {
+				if _, _, err := j.Append(t.Context(), "served", fmt.Sprint(i, n)); err != nil {
+					t.Errorf("append: %v", err)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	// Whoever writes next has all of it.
+	j, stop, err := replicas[0].Register(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if n, _, err := j.AppendVia(t.Context(), "served", "last", func(ctx context.Context, l store.Line) error {
+		return replicas[0].DB.Commit(ctx, store.Commit{Scope: store.Deployment, Lines: []store.Line{l}})
+	}); n != 3*each+1 || err != nil {
+		t.Errorf("entry %d, %v", n, err)
+	}
+	if v := replicas[0].o.Ring.Verify(audit.Register, audit.VerifyOptions{}); !v.OK || v.Verified != 3*each+1 {
+		t.Errorf("register: %+v", v)
+	}
+	dir := t.TempDir()
+	if err := Pull(t.Context(), replicas[1].o, audit.Register, dir); err != nil {
+		t.Fatal(err)
+	}
+	if entries, err := audit.Read(dir, audit.Register); len(entries) != 3*each+1 || err != nil {
+		t.Errorf("pulled %d entries, %v", len(entries), err)
+	}
+	a, err := replicas[0].Topology()
+	b, berr := replicas[2].Topology()
+	if err != nil || berr != nil || !bytes.Equal(a, b) || len(a) < 32 {
+		t.Errorf("topology: %x and %x, %v, %v", a, b, err, berr)
+	}
+	if replicas[0].Deployment() != replicas[1].Deployment() {
+		t.Error("replicas have different names in the cloud")
+	}
+}
+
+// TestLost restarts the store: a case is looked through once.
+func TestLost(t *testing.T) {
+	r := redis.Start(t)
+	s := open(t, "one", r.URL())
+	if _, err := s.DB.Acquire(t.Context(), sid, "one", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := s.Lost(t.Context(), sid); why != "" || err != nil {
+		t.Errorf("lost: %q, %v", why, err)
+	}
+	r.Kill()
+	if _, err := s.Lost(t.Context(), sid); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("lost while it is down: %v", err)
+	}
+	r.Up()
+	const ttl = 300 * time.Millisecond
+	for range 2 {
+		if _, err := s.DB.Acquire(t.Context(), sid, "one", ttl); err == nil {
+			break
+		}
+		time.Sleep(ttl)
+	}
+	why, err := s.Lost(t.Context(), sid)
+	if !strings.Contains(why, "may have forgotten") || err != nil {
+		t.Errorf("lost: %q, %v", why, err)
+	}
+	if err := s.Adopt(t.Context(), sid); err != nil {
+		t.Fatal(err)
+	}
+	if why, err := s.Lost(t.Context(), sid); why != "" || err != nil {
+		t.Errorf("lost after adoption: %q, %v", why, err)
+	}
+}
+
+// TestChainContinues writes a case's journals on one machine, then on another, then on
+// the first again.
+func TestChainContinues(t *testing.T) {
+	url := redis.Start(t).URL()
+	replicas := []*State{open(t, "one", url), open(t, "two", url)}
+	for turn := range 4 {
+		s := replicas[turn%2]
+		l, err := s.DB.Acquire(t.Context(), sid, s.o.Owner, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := s.o.Ring.Open(t.Context(), audit.Options{SID: sid, Fence: l.Fence, Stream: ledger.Stream{DB: s.DB, Scope: sid, Fence: l.Fence}})
+		if err != nil {
+			t.Fatalf("turn %d: %v", turn, err)
+		}
+		for i := range 5 {
+			if n, _, err := log.Journal([]string{audit.Case, audit.Shell, audit.Tasks}[i%3]).Append(t.Context(), "x", i); n != uint64(5*turn+i+1) || err != nil {
+				t.Errorf("turn %d: entry %d, %v", turn, n, err)
+			}
+		}
+		log.Close()
+		if err := s.DB.Release(t.Context(), l); err != nil {
+			t.Error(err)
+		}
+		if v := s.o.Ring.Verify(sid, audit.VerifyOptions{}); !v.OK || v.Verified != 5*turn+5 {
+			t.Errorf("turn %d: %+v", turn, v)
+		}
+	}
+}
