@@ -18,6 +18,7 @@ import (
 //	stall        sockets stay open but deaf and dumb for ms
 //	duplicate    the next times envelopes are delivered twice, as attempt 0
 //	late         the next times envelopes are delivered ms late
+//	lose         the next times envelopes never arrive
 //	lose_acks    the next times acknowledgements get lost
 //	status, error, ratelimit, slow, lose_reply, cut   calls of method go wrong (see webapi.Fault)
 //	clear        everything of the above ends
@@ -30,6 +31,7 @@ type Fault struct {
 	RetryAfter int    `json:"retry_after"`
 	MS         int    `json:"ms"`
 	Times      int    `json:"times"`
+	Every      int    `json:"every"` // of the calls of method only each n-th
 }
 
 // Inject puts a fault in force, or says what is wrong with it.
@@ -48,7 +50,7 @@ func (s *Server) Inject(f Fault) error {
 		s.hub.Drop()
 	case "stall":
 		s.hub.Stall(d)
-	case "duplicate", "late", "lose_acks":
+	case "duplicate", "late", "lose", "lose_acks":
 		h := s.hub.Faults()
 		n := max(1, f.Times)
 		switch f.Kind {
@@ -56,6 +58,8 @@ func (s *Server) Inject(f Fault) error {
 			h.Duplicate = n
 		case "late":
 			h.Late, h.Delay = n, d
+		case "lose":
+			h.Lose = n
 		default:
 			h.LoseAcks = n
 		}
@@ -64,7 +68,7 @@ func (s *Server) Inject(f Fault) error {
 		s.ClearFaults()
 	default:
 		return s.api.Faults.Add(webapi.Fault{Kind: f.Kind, Method: f.Method, Status: f.Status, Error: f.Error,
-			RetryAfter: f.RetryAfter, Delay: d, Times: f.Times})
+			RetryAfter: f.RetryAfter, Delay: d, Times: f.Times, Every: f.Every})
 	}
 	s.ws.Announce(workspace.Event{Kind: "fault", Text: f.Kind})
 	return nil

@@ -283,8 +283,12 @@ func (s *Server) Pages() PageCount {
 	return out
 }
 
+// Limits says whether calls over Slack's limits are refused, and how often each method was
+// over its own.
+func (s *Server) Limits() (enforced bool, over map[string]int) { return s.api.Limits.Report() }
+
 func (s *Server) limits() map[string]any {
-	on, over := s.api.Limits.Report()
+	on, over := s.Limits()
 	return map[string]any{"enforce": on, "over": over}
 }
 

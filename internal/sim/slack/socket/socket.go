@@ -86,6 +86,7 @@ type Faults struct {
 	Duplicate int           `json:"duplicate"` // envelopes sent twice
 	LoseAcks  int           `json:"lose_acks"` // acknowledgements that get lost
 	Late      int           `json:"late"`      // envelopes held back for Delay
+	Lose      int           `json:"lose"`      // envelopes that never arrive
 	Delay     time.Duration `json:"delay"`
 }
 
@@ -302,12 +303,15 @@ func (h *Hub) attempt(kind string, env map[string]any, queued chan struct{}) (js
 	defer h.forget(id)
 	deadline := time.NewTimer(h.opt.Ack)
 	defer deadline.Stop()
-	if f.Late > 0 {
+	switch {
+	case f.Lose > 0:
+		h.opt.Record(Frame{Time: time.Now(), Out: true, Type: kind, Envelope: id, Note: "lost on purpose", Body: frame.body})
+	case f.Late > 0:
 		h.later(f.Delay, p.conn, frame)
-	} else {
+	default:
 		p.conn.send(frame)
 	}
-	if f.Duplicate > 0 {
+	if f.Duplicate > 0 && f.Lose == 0 {
 		frame.note = "duplicate"
 		p.conn.send(frame)
 	}
@@ -357,6 +361,9 @@ func (h *Hub) book(id string) (*pending, Faults, error) {
 	}
 	if h.faults.Late > 0 {
 		h.faults.Late--
+	}
+	if h.faults.Lose > 0 {
+		h.faults.Lose--
 	}
 	return p, f, nil
 }

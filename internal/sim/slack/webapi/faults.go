@@ -27,6 +27,8 @@ type Fault struct {
 	RetryAfter int           `json:"retry_after,omitempty"` // seconds
 	Delay      time.Duration `json:"-"`
 	Times      int           `json:"times,omitempty"` // 0: until cleared
+	Every      int           `json:"every,omitempty"` // of the calls that match only each n-th; 0: each
+	calls      int
 }
 
 // FaultList is the set of faults in force; the first that matches a call applies.
@@ -75,6 +77,9 @@ func (l *FaultList) take(method string) (Fault, bool) {
 	for i := range l.list {
 		f := l.list[i]
 		if f.Method != "*" && f.Method != method {
+			continue
+		}
+		if l.list[i].calls++; f.Every > 1 && l.list[i].calls%f.Every != 0 {
 			continue
 		}
 		if f.Times == 1 {
