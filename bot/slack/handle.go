@@ -203,10 +203,32 @@ func (f *Front) whisperTo(channel, thread, user, text string, blocks ...slackgo.
 		if thread != "" {
 			opts = append(opts, slackgo.MsgOptionTS(thread))
 		}
+		if !f.mayWhisper(wctx, strings.Join([]string{channel, thread, user, text}, " ")) {
+			return
+		}
 		if _, err := f.api.PostEphemeralContext(wctx, channel, user, opts...); err != nil {
 			f.log.Warn("private answer is not shown", "channel", channel, "err", err)
 		}
 	})
+}
+
+// mayWhisper waits for the turn of a private answer; false when it was given a moment
+// ago, or when nobody would wait for it so long.
+func (f *Front) mayWhisper(ctx context.Context, key string) bool {
+	for {
+		d, again := f.gate.Whisper(key)
+		if again || d == 0 {
+			return !again
+		}
+		t := time.NewTimer(d)
+		select {
+		case <-t.C:
+		case <-ctx.Done():
+			t.Stop()
+			f.log.Warn("private answer is not shown, slack takes no more", "err", context.Cause(ctx))
+			return false
+		}
+	}
 }
 
 // eventsAPI takes replies in the threads of cases; everything else is

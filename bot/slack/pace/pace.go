@@ -32,6 +32,10 @@ const (
 	// editsRest is what may be used of it for what nobody waits for, and editsIdle for
 	// what may as well not be.
 	editsRest, editsIdle = 24, 12
+	// whispers is Slack's tier 4, 100 calls a minute, for what only one person sees.
+	whispers = 96
+	// sameWhisper is how long nobody is told the same again.
+	sameWhisper = 3 * time.Second
 	// grace is how long a turn is kept for somebody who does not come for it.
 	grace = 5 * time.Second
 	// channelsMost bounds the channels that are remembered; a quiet one is forgotten first.
@@ -53,11 +57,15 @@ type Gate struct {
 	mu    sync.Mutex
 	posts map[string]*line
 	edits *line
+	said  map[string]time.Time
+	quiet *line // what only one person sees
 }
 
 // NewGate returns a gate at which nobody waits.
 func NewGate() *Gate {
-	return &Gate{posts: map[string]*line{}, edits: &line{budget: &window{}}}
+	return &Gate{posts: map[string]*line{}, said: map[string]time.Time{},
+		edits: &line{budget: &window{most: [...]int{Idle: editsIdle, Normal: editsRest, Urgent: edits}}},
+		quiet: &line{budget: &window{most: [...]int{whispers, whispers, whispers}}}}
 }
 
 // Post says how long a new message in a channel has to wait; 0: it is due, and
@@ -82,11 +90,31 @@ func (g *Gate) Edit(key string, u Urgency) time.Duration {
 	return g.edits.turn(time.Now(), key, u)
 }
 
+// Whisper says how long something that one person is told has to wait; 0: it is due. again
+// means that they were told the same a moment ago, as after a double click.
+func (g *Gate) Whisper(key string) (wait time.Duration, again bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	now := time.Now()
+	for k, at := range g.said {
+		if now.Sub(at) > sameWhisper {
+			delete(g.said, k)
+		}
+	}
+	if _, again = g.said[key]; again {
+		return 0, true
+	}
+	if wait = g.quiet.turn(now, key, Urgent); wait == 0 {
+		g.said[key] = now
+	}
+	return wait, false
+}
+
 // Waiting is how many wait for a turn.
 func (g *Gate) Waiting() int {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	n := g.edits.waiting()
+	n := g.edits.waiting() + g.quiet.waiting()
 	for _, l := range g.posts {
 		n += l.waiting()
 	}
@@ -184,13 +212,16 @@ func (b *bucket) when(now time.Time, n int, u Urgency) time.Duration {
 func (b *bucket) take(time.Time) { b.level-- }
 
 // window is a number of calls in any minute.
-type window struct{ sent []time.Time }
+type window struct {
+	most [Urgent + 1]int
+	sent []time.Time
+}
 
 func (w *window) when(now time.Time, n int, u Urgency) time.Duration {
 	for len(w.sent) > 0 && now.Sub(w.sent[0]) >= time.Minute {
 		w.sent = w.sent[1:]
 	}
-	most := [...]int{Idle: editsIdle, Normal: editsRest, Urgent: edits}[u]
+	most := w.most[u]
 	over := len(w.sent) + n + 1 - most // so many have to be a minute old before
 	if over <= 0 {
 		return 0

@@ -305,3 +305,33 @@ func TestRefused(t *testing.T) {
 		srv.Close()
 	}
 }
+
+// Nobody is told the same twice in a moment, and no minute has more than Slack allows.
+func TestWhispers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		if d, again := g.Whisper("a"); d != 0 || again {
+			t.Errorf("the first waits %s, again %v", d, again)
+		}
+		if _, again := g.Whisper("a"); !again {
+			t.Error("the same is told twice")
+		}
+		time.Sleep(2 * sameWhisper)
+		if d, again := g.Whisper("a"); d != 0 || again {
+			t.Errorf("after a while it waits %s, again %v", d, again)
+		}
+		n := 2
+		for i := 0; ; i++ {
+			if d, _ := g.Whisper(fmt.Sprint(i)); d > 0 {
+				if d > time.Minute {
+					t.Errorf("waits %s", d)
+				}
+				break
+			}
+			n++
+		}
+		if n != whispers {
+			t.Errorf("%d in a minute, want %d", n, whispers)
+		}
+	})
+}

@@ -31,7 +31,8 @@ type Fault struct {
 	RetryAfter int    `json:"retry_after"`
 	MS         int    `json:"ms"`
 	Times      int    `json:"times"`
-	Every      int    `json:"every"` // of the calls of method only each n-th
+	Channel    string `json:"channel"` // of calls: only those that name it
+	Every      int    `json:"every"`   // of the calls of method only each n-th
 }
 
 // Inject puts a fault in force, or says what is wrong with it.
@@ -68,7 +69,7 @@ func (s *Server) Inject(f Fault) error {
 		s.ClearFaults()
 	default:
 		return s.api.Faults.Add(webapi.Fault{Kind: f.Kind, Method: f.Method, Status: f.Status, Error: f.Error,
-			RetryAfter: f.RetryAfter, Delay: d, Times: f.Times, Every: f.Every})
+			RetryAfter: f.RetryAfter, Delay: d, Times: f.Times, Channel: f.Channel, Every: f.Every})
 	}
 	s.ws.Announce(workspace.Event{Kind: "fault", Text: f.Kind})
 	return nil

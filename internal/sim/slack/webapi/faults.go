@@ -26,8 +26,9 @@ type Fault struct {
 	Error      string        `json:"error,omitempty"`
 	RetryAfter int           `json:"retry_after,omitempty"` // seconds
 	Delay      time.Duration `json:"-"`
-	Times      int           `json:"times,omitempty"` // 0: until cleared
-	Every      int           `json:"every,omitempty"` // of the calls that match only each n-th; 0: each
+	Times      int           `json:"times,omitempty"`   // 0: until cleared
+	Channel    string        `json:"channel,omitempty"` // only calls that name it; "": all
+	Every      int           `json:"every,omitempty"`   // of the calls that match only each n-th; 0: each
 	calls      int
 }
 
@@ -71,12 +72,12 @@ func (l *FaultList) List() []Fault {
 	return append([]Fault{}, l.list...)
 }
 
-func (l *FaultList) take(method string) (Fault, bool) {
+func (l *FaultList) take(method, channel string) (Fault, bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for i := range l.list {
 		f := l.list[i]
-		if f.Method != "*" && f.Method != method {
+		if f.Method != "*" && f.Method != method || f.Channel != "" && f.Channel != channel {
 			continue
 		}
 		if l.list[i].calls++; f.Every > 1 && l.list[i].calls%f.Every != 0 {

@@ -150,7 +150,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		rec.Duration = a.opt.Now().Sub(start)
 		a.opt.Record(rec)
 	}()
-	f, faulty := a.Faults.take(name)
+	f, faulty := a.Faults.take(name, args["channel"])
 	if faulty {
 		rec.Note = "fault: " + f.Kind
 		if f.before(w, r, &rec) {
