@@ -171,7 +171,7 @@ func (p *plant) makeDesk(log *slog.Logger) {
 	red, pol := redact.New(redact.Options{}), policy.New(policy.Options{})
 	var err error
 	p.desk, err = bot.New(bot.Options{
-		DB: p.db, Front: p.front, Transport: "slack", Owner: "load", Lease: time.Minute, Brain: "load", Policy: pol.Version(), MaxTurns: 1000,
+		DB: p.db, Front: p.front, Transport: "slack", Owner: "load", Lease: 10 * time.Minute, Brain: "load", Policy: pol.Version(), MaxTurns: 1000,
 		Access: bot.Access{Approvers: []string{"S0LOAD"}, Self: true},
 		OpenLog: func(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
 			l, err := audit.Open(ctx, audit.Options{Dir: filepath.Join(p.dir, "audit"), SID: sid, Fence: fence, Stream: ledger.Stream{DB: p.db, Scope: sid, Fence: fence}})

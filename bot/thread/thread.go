@@ -136,7 +136,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
 		rules: o.Rules, m: m, body: o.Body, again: o.Again,
-		edited: map[string]time.Time{}, late: map[string]time.Time{}, check: map[string]bool{}, taken: map[string]bool{}, seen: NewSeen(),
+		edited: map[string]time.Time{}, late: map[string]time.Time{}, check: map[string]bool{}, taken: map[string]bool{}, asks: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
 
@@ -224,6 +224,7 @@ type Projector struct {
 	n      uint64               // entries applied to show
 	edited map[string]time.Time // last edit of a summarising message
 	late   map[string]time.Time // not before, as the board said: too fast
+	asks   map[string]bool      // cards and questions that are shown as waiting
 	check  map[string]bool      // cards to write once more whatever they show
 	conns  uint64               // connections of the board so far, see [Renewed]
 	open   int                  // cards and questions that wait
@@ -365,7 +366,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	var held [Urgent + 1]bool // new messages of this urgency wait, and others behind them
 	for _, m := range messages {
 		fresh := p.m.Sent[m.Key].Addr == ""
-		class := urgency(m, !fresh)
+		class := p.urgency(m, !fresh)
 		if fresh && held[class] {
 			continue
 		}
@@ -408,15 +409,12 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	return next, nil
 }
 
-// urgency tells whether people wait for a message, or for its edit.
-func urgency(m show.Message, edit bool) Urgency {
-	switch m.Kind {
-	case show.KindCard, show.KindQuestion:
+// urgency tells whether people wait for a message, or for its edit: for the first sign
+// of what became of a press they do, for what follows less.
+func (p *Projector) urgency(m show.Message, edit bool) Urgency {
+	switch {
+	case waits(m), edit && p.asks[m.Key], !edit && (m.Kind == show.KindRoot || m.Kind == show.KindProgress || m.Kind == show.KindCard || m.Kind == show.KindQuestion):
 		return Urgent
-	case show.KindRoot, show.KindProgress:
-		if !edit || finished(m) {
-			return Urgent
-		}
 	}
 	return Normal
 }
@@ -543,6 +541,7 @@ func (p *Projector) edit(ctx context.Context, m show.Message, s Sent, hash strin
 		p.slog.Error("message is not updated", "session_id", p.sid, "key", m.Key, "err", err)
 	}
 	delete(p.check, m.Key)
+	p.shown(m)
 	if s.Hash == hash {
 		return nil
 	}
@@ -605,7 +604,15 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 		}
 	}
 	p.edited[m.Key] = time.Now()
+	p.shown(m)
 	return p.mark(ctx, m.Key, Sent{Addr: addr, Hash: hash})
+}
+
+// shown notes whether people see m as something that waits for them.
+func (p *Projector) shown(m show.Message) {
+	if delete(p.asks, m.Key); waits(m) {
+		p.asks[m.Key] = true
+	}
 }
 
 func (p *Projector) mark(ctx context.Context, key string, s Sent) error {

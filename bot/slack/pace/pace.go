@@ -31,7 +31,7 @@ const (
 	edits = 48
 	// editsRest is what may be used of it for what nobody waits for, and editsIdle for
 	// what may as well not be.
-	editsRest, editsIdle = 24, 12
+	editsRest, editsIdle = 32, 12
 	// whispers is Slack's tier 4, 100 calls a minute, for what only one person sees.
 	whispers = 96
 	// sameWhisper is how long nobody is told the same again.
