@@ -147,7 +147,7 @@ func TestPressIsVisible(t *testing.T) {
 		t.Skip("slow")
 	}
 	synctest.Test(t, func(t *testing.T) {
-		const channels, each = 20, 4
+		const channels, each = 12, 5
 		p := newPlant(t, true, channels, slacksim.Options{NoEcho: true, RateLimits: true})
 		p.work = asks(each)
 		end := p.start()
@@ -156,7 +156,7 @@ func TestPressIsVisible(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(context.Background())
 		r := rand.New(rand.NewPCG(5, 5))
-		presses := clerk(ctx, p, func() time.Duration { return time.Duration(60000+r.IntN(180000)) * time.Millisecond })
+		presses := clerk(ctx, p, func() time.Duration { return time.Duration(30000+r.IntN(60000)) * time.Millisecond })
 		var sids []string
 		for i := range channels {
 			sids = append(sids, p.open(i, i))

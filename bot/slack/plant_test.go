@@ -115,7 +115,9 @@ func channelID(i int) string { return fmt.Sprintf("C0LOAD%03d", i) }
 // workspace that it is connected to.
 type plant struct {
 	t      testing.TB
-	dir    string
+	dir    string // state and journals
+	work0  string // working directories
+	bin    string
 	marks  string // each command that ran left its argument here
 	lines  *pipes
 	sim    *slacksim.Server
@@ -127,11 +129,23 @@ type plant struct {
 	client *http.Transport
 }
 
+// quick is a directory of the test's in memory where there is one: the simulated clock
+// stands still while something is written, the test does not.
+func quick(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "ghostbot-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
 // newPlant builds everything; memory puts the connections into memory.
 func newPlant(t testing.TB, memory bool, channels int, o slacksim.Options) *plant {
 	t.Helper()
 	dir := t.TempDir()
-	p := &plant{t: t, dir: dir, marks: filepath.Join(dir, "marks"), lines: newPipes()}
+	p := &plant{t: t, dir: quick(t), marks: filepath.Join(dir, "marks"), work0: filepath.Join(dir, "work"), bin: filepath.Join(dir, "bin"), lines: newPipes()}
 	script := "#!/bin/sh\necho \"$1\" >> '" + p.marks + "'\n"
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
@@ -160,7 +174,7 @@ func newPlant(t testing.TB, memory bool, channels int, o slacksim.Options) *plan
 	if p.front, err = slack.New(so); err != nil {
 		t.Fatal(err)
 	}
-	if p.db, err = file.Open(filepath.Join(dir, "state"), file.Options{}); err != nil {
+	if p.db, err = file.Open(filepath.Join(p.dir, "state"), file.Options{}); err != nil {
 		t.Fatal(err)
 	}
 	p.makeDesk(so.Log)
@@ -182,7 +196,7 @@ func (p *plant) makeDesk(log *slog.Logger) {
 		},
 		Build: func(parts bot.Parts) (bot.Investigator, error) {
 			gate, err := safeexec.New(safeexec.Options{SessionID: parts.SessionID, Policy: pol, Journal: parts.Shell, Approver: parts.Approver, Redactor: red,
-				Dir: filepath.Join(p.dir, "work", parts.SessionID), Path: filepath.Join(p.dir, "bin") + ":/usr/bin:/bin", ApprovalTTL: 24 * time.Hour, Requester: parts.Opened.Requester})
+				Dir: filepath.Join(p.work0, parts.SessionID), Path: p.bin + ":/usr/bin:/bin", ApprovalTTL: 24 * time.Hour, Requester: parts.Opened.Requester})
 			return investigator{p, parts, gate}, err
 		},
 		Report: func(context.Context, string) (show.Report, error) {
