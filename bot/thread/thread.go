@@ -361,7 +361,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	}
 	p.rewriteCards()
 	messages := p.show.Messages()
-	next = p.reconcile(messages)
+	check := p.reconcile(messages)
 	var behind error
 	var held [Urgent + 1]bool // new messages of this urgency wait, and others behind them
 	for _, m := range messages {
@@ -406,7 +406,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	if !p.again.IsZero() {
 		next = sooner(next, max(time.Until(p.again), time.Millisecond))
 	}
-	return next, nil
+	return sooner(next, check), nil
 }
 
 // urgency tells whether people wait for a message, or for its edit: for the first sign
