@@ -125,7 +125,6 @@ type plant struct {
 	front  *slack.Front
 	desk   *bot.Desk
 	work   func(ctx context.Context, p bot.Parts, run func(arg string) (safeexec.Result, error)) error
-	stop   func()
 	client *http.Transport
 }
 

@@ -388,8 +388,9 @@ func ask(t *testing.T, feed *tape) {
 // message comes as soon as the board said.
 func TestTooFastForOneThing(t *testing.T) {
 	stage(t, func(feed *tape, b *strict, step func(time.Duration, ...string)) {
+		step(3*time.Second, "post root", "post progress")
 		ask(t, feed)
-		step(3*time.Second, "post root", "post progress", "post card/002")
+		step(3*time.Second, "edit root", "edit progress", "post card/002")
 		b.set("post log/003", notice{after: 5 * time.Second})
 		feed.add(t, show.KindOfNotice, show.Notice{Text: "one"})
 		feed.add(t, show.KindOfNotice, show.Notice{Text: "two"})
@@ -405,8 +406,9 @@ func TestTooFastForOneThing(t *testing.T) {
 // not.
 func TestDeletedCard(t *testing.T) {
 	stage(t, func(feed *tape, b *strict, step func(time.Duration, ...string)) {
+		step(3*time.Second, "post root", "post progress")
 		ask(t, feed)
-		step(3*time.Second, "post root", "post progress", "post card/002")
+		step(3*time.Second, "edit root", "edit progress", "post card/002")
 		b.set("edit card/002", notice{missing: true})
 		b.renew()
 		step(reconcileSpread+time.Second, "post card/002")
