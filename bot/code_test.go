@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ghostbot/agent"
 	"ghostbot/bot/access"
 	"ghostbot/bot/factor"
 	"ghostbot/bot/proposal"
@@ -239,4 +240,64 @@ type lost struct{}
 func (lost) Enrolled(string) string { return "" }
 func (lost) Check(context.Context, string, string) (string, error) {
 	return "", errors.New("store is away")
+}
+
+// Two cards of one thread are independent: a vote, a denial and a code on one say
+// nothing about the other.
+func TestTwoCardsOfOneThread(t *testing.T) {
+	two := make(chan safeexec.Proposal, 2)
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		for _, argv := range [][]string{{"tcpdump", "-i", "lo"}, {"tcpdump", "-i", "eth0"}} {
+			pr, err := propose(ctx, p, argv...)
+			if err != nil {
+				return err
+			}
+			two <- pr
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}, func(o *Options) { o.Access.TwoPerson = []string{"RISKY"} })
+	of.run()
+	of.open("d1")
+	a, b := <-two, <-two
+	of.until("both cards are shown", func() bool {
+		return of.shows("Approval needed: tcpdump -i lo") && of.shows("Approval needed: tcpdump -i eth0")
+	})
+	of.resolve(clickOn(a, "U1", safeexec.Approve))
+	of.until("the first says 1 of 2", func() bool { return of.shows("Approved 1 of 2: tcpdump -i lo") })
+	of.resolve(clickOn(b, "U2", safeexec.Deny))
+	mixed := clickOn(a, "U2", safeexec.Approve)
+	mixed.ProposalID = b.ID
+	if r := of.resolve(mixed); r.OK {
+		t.Errorf("a button with the id of the other card: %+v", r)
+	}
+	if r := of.resolve(clickOn(a, "U2", safeexec.Approve)); !r.OK || r.State != StateApproved {
+		t.Errorf("the second vote on the first card: %+v", r)
+	}
+	for pr, want := range map[*safeexec.Proposal]string{&a: StateApproved, &b: StateDenied} {
+		if p, err := proposal.Load(t.Context(), of.db, pr.SessionID, pr.ID); err != nil || p.State != want {
+			t.Errorf("%s: %s, %v", pr.Display, p.State, err)
+		}
+	}
+}
+
+// Who may answer a question that is for approvers depends on the channel, too, and a
+// refusal is journaled once.
+func TestRefusedAnswerIsJournaled(t *testing.T) {
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		_, err := p.People.Ask(ctx, agent.Question{ID: "q1", Text: "Run again?", Options: []agent.Option{{Key: "leave", Label: "Leave it"}, {Key: "again", Label: "Run again"}}})
+		return err
+	}, func(o *Options) { o.Access.Lines = []access.Line{{Channel: "C1", What: "*", Who: []string{"U2"}}} })
+	of.run()
+	sid := of.open("d1")
+	of.until("the question is asked", func() bool { return of.shows("Run again?") })
+	for range 3 {
+		if r, err := of.desk.Answer(t.Context(), sid, "q1", "again", "U1", ""); err != nil || r.OK || !strings.Contains(access.Plain(r.Text), "in this channel") {
+			t.Errorf("an approver of elsewhere: %+v, %v", r, err)
+		}
+	}
+	of.until("it is journaled", func() bool { return strings.Count(strings.Join(of.entries(sid), " "), "refusal") == 1 })
+	if r, err := of.desk.Answer(t.Context(), sid, "q1", "again", "U2", ""); err != nil || !r.OK {
+		t.Errorf("whom the line names: %+v, %v", r, err)
+	}
 }

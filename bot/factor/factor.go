@@ -175,7 +175,7 @@ func (s *state) take(secret []byte, code string, now time.Time) (why string, cha
 	}
 	s.Wrong = append(recent, now)
 	if n := len(s.Wrong); n < Tries {
-		return fmt.Sprintf("Wrong code (%d of %d within %s). Nothing was decided. If it goes on, check the clock of your phone. %s", n, Tries, minutes(Lock), help), true
+		return fmt.Sprintf("Wrong code (%d of %d within %s). Nothing was decided. If it goes on, check the clock of your phone; whoever runs this bot can enrol you anew.", n, Tries, minutes(Lock)), true
 	}
 	s.Wrong, s.Until = nil, now.Add(Lock)
 	return tooMany(s.Until), true

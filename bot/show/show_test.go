@@ -247,3 +247,40 @@ func TestUnusableWordsAreNotShown(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// FORBIDDEN leaves nothing to press: it is a step, and no card, whoever proposes it.
+func TestForbiddenHasNoCard(t *testing.T) {
+	f := New("s", Rules{Needed: func(string, string) int { return 1 }, Approvers: []string{"U1"}})
+	apply := func(n uint64, journal, kind string, v any) {
+		t.Helper()
+		body, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Apply(agent.Entry{N: n, ID: fmt.Sprintf("s_%03d", n), Journal: journal, Kind: kind, Hash: strings.Repeat("a", 64), Body: body})
+	}
+	apply(1, "case", "opened", agent.Opened{Symptom: "x"})
+	apply(2, "shell", "proposed", safeexec.Proposal{Class: safeexec.Forbidden, Display: "rm -rf /"})
+	apply(3, "shell", "outcome", safeexec.Result{AuditID: "s_002", Status: "error", Error: "forbidden_command"})
+	apply(4, "case", KindOfVote, Vote{AuditID: "s_002", By: "U1", Needed: 2})
+	for _, m := range f.Messages() {
+		if m.Card != nil || m.Open() {
+			t.Errorf("%s can be pressed: %+v", m.Key, m.Card)
+		}
+	}
+	apply(5, "shell", "proposed", safeexec.Proposal{Class: safeexec.Risky, Display: "reboot"})
+	apply(6, "case", KindOfVote, Vote{AuditID: "s_005", By: "U1", Needed: 2})
+	apply(7, "case", KindOfVote, Vote{AuditID: "s_005", By: "U1", Needed: 2}) // the same once more
+	open := 0
+	for _, m := range f.Messages() {
+		if m.Open() {
+			open++
+			if len(m.Card.Votes) != 1 || m.Card.Needed != 2 || m.Text != "Approved 1 of 2: reboot" {
+				t.Errorf("%q %+v", m.Text, m.Card)
+			}
+		}
+	}
+	if open != 1 {
+		t.Errorf("%d cards are open", open)
+	}
+}

@@ -3,7 +3,8 @@
 // Every *.txt in the directory is a recorded terminal (SGR colours are kept) and becomes a picture of
 // the same name. Sizes are fixed: pictures differ between runs only in times, numbers and heads.
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -15,10 +16,10 @@ const [lab, into] = process.argv.slice(2).map(p => path.resolve(p));
 const limit = 300_000; // bytes of a picture
 const scale = 1.5;
 
-// demo starts the demo on a state of its own and gives its address.
-async function demo() {
+// demo starts the demo on a state of its own and gives its address. env is for its bot.
+async function demo(env = {}) {
   const state = fs.mkdtempSync(path.join(os.tmpdir(), 'ghostbot-pictures-'));
-  const child = spawn(lab, ['demo', '--addr', '127.0.0.1:0', '--state-dir', state], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(lab, ['demo', '--addr', '127.0.0.1:0', '--state-dir', state], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } });
   const heard = [];
   const wait = (stream, rule) => new Promise((done, failed) => {
     readline.createInterface({ input: stream }).on('line', line => { heard.push(line); const m = rule.exec(line); if (m) done(m[1]); });
@@ -81,6 +82,51 @@ async function incident(browser, url) {
   const viewer = page.locator('.dialog.viewer');
   await viewer.getByRole('heading', { name: 'Root Cause', exact: true }).waitFor();
   await shoot(page, 'report', await around(viewer, 860, 790));
+}
+
+// ---- two people, each with a code ----
+
+// enrol gives an approver a secret with the program's own verb; code is what the app would show.
+function enrol(file, user) {
+  const out = execFileSync(path.join(path.dirname(lab), 'ghostbot'), ['totp', 'enrol', user, '--file', file], { encoding: 'utf8' });
+  const bits = [...(/secret=([A-Z2-7]+)/.exec(out))[1]].map(c => 'ABCDEFGHIJKLMNOPQRSTUVWXYZ234567'.indexOf(c).toString(2).padStart(5, '0')).join('');
+  const secret = Buffer.from(bits.match(/.{8}/g).map(b => parseInt(b, 2)));
+  return () => {
+    const counter = Buffer.alloc(8);
+    counter.writeBigUInt64BE(BigInt(Math.floor(Date.now() / 30_000)));
+    const mac = createHmac('sha1', secret).update(counter).digest();
+    const at = mac[19] & 15;
+    return String((mac.readUInt32BE(at) & 0x7fffffff) % 1_000_000).padStart(6, '0');
+  };
+}
+
+async function twoPeople(browser) {
+  const secrets = path.join(fs.mkdtempSync(path.join(os.tmpdir(), 'ghostbot-secrets-')), 'totp');
+  const code = enrol(secrets, 'U0ONCALL01');
+  const { url, end } = await demo({ GHOST_TWO_PERSON: 'RISKY', GHOST_SECOND_FACTOR: 'RISKY', GHOST_TOTP_FILE: secrets });
+  try {
+    const { page } = await open(browser, url, { viewport: { width: 1280, height: 800 }, deviceScaleFactor: scale, patience: 60_000, colorScheme: 'light', locale: 'en-GB' });
+    await use(page, 'checkout gets 502');
+    await thread(page);
+    await card(page).waitFor();
+    await press(page, card(page), /^Approve/);
+    const field = modal(page).locator('input:not([type=hidden]), textarea').first();
+    await field.fill(String((Number(code()) + 271828) % 1_000_000).padStart(6, '0'));
+    await modal(page).locator('[type=submit]').click();
+    await modal(page).locator('.b-error').waitFor();
+    await shoot(page, 'code', await around(modal(page), 640, 480));
+    await field.fill(code());
+    await modal(page).locator('[type=submit]').click();
+    const voted = page.locator('#thread .msg', { hasText: 'Approved 1 of 2' }).filter({ has: page.getByRole('button', { name: /^Approve/ }) }).last();
+    await voted.waitFor();
+    await modal(page).waitFor({ state: 'detached' });
+    await voted.scrollIntoViewIfNeeded();
+    const b = await voted.boundingBox(), pane = await page.locator('#thread .feed').boundingBox();
+    await shoot(page, 'one-of-two', { x: pane.x, y: Math.max(pane.y, b.y), width: pane.width, height: Math.min(b.height, pane.y + pane.height - Math.max(pane.y, b.y)) });
+  } finally {
+    await end();
+    fs.rmSync(path.dirname(secrets), { recursive: true });
+  }
 }
 
 // ---- recorded terminals ----
@@ -150,6 +196,7 @@ const browser = await start(240_000);
 const { url, end } = await demo();
 try {
   await incident(browser, url);
+  await twoPeople(browser);
   for (const f of fs.readdirSync(into).filter(f => f.endsWith('.txt'))) await terminal(browser, f.slice(0, -4));
 } finally {
   await browser.close();
