@@ -3,6 +3,7 @@ package finding
 import (
 	"fmt"
 
+	"ghostbot/forensics/app"
 	"ghostbot/forensics/control"
 	"ghostbot/forensics/stat"
 )
@@ -183,6 +184,7 @@ func (c *inquiry) wait(x *conn) {
 	u := &x.d.Turns
 	rtt := max(x.s.InitialRTT, x.rtt())
 	think := u.Server.Max - rtt
+	asks := x.sure || c.speaks(x, app.HTTP) // else who is asked is a guess, and who sends may want no answer
 	end := c.f.Last
 	cl := x.half(x.client)
 	quiet := end - u.AskedAt
@@ -210,13 +212,13 @@ func (c *inquiry) wait(x *conn) {
 		}
 	}
 	switch {
-	case u.Waiting && u.AskACKed && u.Answers == 0 && x.half(x.server()).Bytes == 0 && quiet > 2500e6 && quiet > 20*rtt && x.half(x.server()).RSTs == 0:
+	case asks && u.Waiting && u.AskACKed && u.Answers == 0 && x.half(x.server()).Bytes == 0 && quiet > 2500e6 && quiet > 20*rtt && x.half(x.server()).RSTs == 0:
 		x.explained = "server-no-response"
 		c.add(Finding{Severity: High, Protocol: "tcp", Code: "server-no-response", Confidence: 0.9, Frames: []uint32{u.AskFrame}, Flow: x.flow(),
 			Summary: fmt.Sprintf("%v acknowledges the request and never answers it.", x.addr(x.server())),
 			Detail:  fmt.Sprintf("Its TCP is alive (round trip %s); the application sent nothing for %s, until the client gave up or the capture ended.", ms(rtt), ms(quiet)),
 			Confirm: "Thread dumps and upstream calls of the server at that time; a full accept queue would also leave SYNs unanswered."})
-	case think > slowWait && think > 3*rtt:
+	case asks && think > slowWait && think > 3*rtt:
 		x.explained = "slow-server"
 		c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "slow-server", Confidence: 0.86, Frames: []uint32{u.SlowFrame}, Flow: x.flow(),
 			Summary: fmt.Sprintf("%v needs up to %s to answer; the network takes %s of it.", x.addr(x.server()), ms(u.Server.Max), ms(rtt)),
@@ -235,6 +237,12 @@ func (c *inquiry) wait(x *conn) {
 			Detail:  "Neither the network nor the server is waited for in that time.",
 			Confirm: "What the client does before it sends its request."})
 	}
+}
+
+// speaks reports whether a connection's protocol was recognised as this one.
+func (c *inquiry) speaks(x *conn, k app.Kind) bool {
+	i := int(x.d.Tag) - 1
+	return i >= 0 && i < len(c.f.App.Sessions) && c.f.App.Sessions[i].Stream == x.s.Number && c.f.App.Sessions[i].Kind == k
 }
 
 // pausing reports answers in large pieces: most gaps are those between the segments of a piece, and

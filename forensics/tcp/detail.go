@@ -704,10 +704,7 @@ func (u *Turns) take(e *Event) (ended bool) {
 	} else if e.Verdict.Has(Retransmission) {
 		u.AfterIdle++
 	}
-	if s.Client < 0 {
-		return ended
-	}
-	client := e.Dir == int(s.Client)
+	client := e.Dir == s.asks(e.Key)
 	if !client && u.Waiting && g.Flags&ACK != 0 && !before(g.Ack, u.AskEnd) {
 		u.AskACKed = true
 	}
@@ -720,6 +717,18 @@ func (u *Turns) take(e *Event) (ended bool) {
 		u.answer(e)
 	}
 	return ended
+}
+
+// asks is the direction of the client; where nobody saw the connection open, of the end with
+// the larger port.
+func (s *Stream) asks(k *flow.Key) int {
+	switch {
+	case s.Client >= 0:
+		return int(s.Client)
+	case k.PortA() < k.PortB():
+		return 1
+	}
+	return 0
 }
 
 func (u *Turns) request(e *Event) {
