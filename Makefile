@@ -10,7 +10,7 @@ export GOFLAGS
 # where tests that skip for want of the real az say so; a new name each time, so that none is cached
 SKIPS := $(shell mktemp -u)
 
-.PHONY: azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
+.PHONY: triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -18,6 +18,7 @@ help:
 	@echo "make build   bin/ghostbot and bin/ghostlab"
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
 	@echo "make azure   the real az against the local Azure, the long form"
+	@echo "make triage-rounds  10,000 rounds of the triage against recycled process numbers"
 	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
 	@echo "             make bench-pcap captures; docs/benchmarks.md keeps the results"
 	@echo "make record  one case with a real model (GEMINI_API_KEY), kept without the key as test data"
@@ -92,6 +93,11 @@ bench-latency:
 bench-waiting:
 	@echo "== cases that wait for an approval: memory, processor time, and the latency of 200 further ones (10 min for 500)"
 	@GHOST_WAITING=$${GHOST_WAITING:-500} $(GO) test -run '^$$' -bench WaitingCases -benchtime 200x -timeout 60m ./internal/e2e/
+
+triage-rounds:
+	@echo "== 100,000 processes; then plan, apply, verify against recycled process numbers (make test takes 5,000 and 100)"
+	@TRIAGE_PROCESSES=100000 $(GO) test -count 1 -timeout 30m -run '^TestCrowd$$' -v ./triage
+	@TRIAGE_ROUNDS=$${TRIAGE_ROUNDS:-10000} $(GO) test -count 1 -timeout 120m -run '^TestRounds$$' -v ./cmd/ghostbot/triage
 
 # needs 1.3 GB at a time in the temporary directory, and some minutes
 bench-pcap: deps-bench build

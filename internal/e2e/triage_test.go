@@ -338,3 +338,123 @@ func recycled(t *testing.T, pid int) *stuck {
 	t.Log("skipped: the number was not given again")
 	return nil
 }
+
+// The bot killed between the answer and what it lets run, and again while it runs,
+// ends the process once or not at all, and the report says which.
+func TestTriageKilledInBetween(t *testing.T) {
+	for name, until := range map[string]string{"before the start": "decided", "while it runs": "started"} {
+		t.Run(name, func(t *testing.T) {
+			s := stage(t, "killed-server")
+			bystander := stage(t, "bystander-server")
+			l := newLab(t)
+			l.run()
+			sid, card := l.plan("--port " + s.port)
+			l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
+			ask := l.said("incidents", "agent apply --here --attended")
+			l.click("incidents", l.approver(0), ask.TS, "Approve")
+			l.until(20*time.Second, "an entry of kind "+until, func() bool {
+				acts := ""
+				for _, e := range l.journal(sid) {
+					var b struct {
+						AuditID string   `json:"audit_id"`
+						Argv    []string `json:"argv"`
+					}
+					if json.Unmarshal(e.Body, &b) != nil {
+						continue
+					}
+					if e.Kind == "proposed" && strings.Contains(strings.Join(b.Argv, " "), " apply ") {
+						acts = fmt.Sprintf("%s_%03d", sid, e.N)
+					}
+					if e.Kind == until && b.AuditID == acts && acts != "" {
+						return true
+					}
+				}
+				return false
+			})
+			l.kill()
+			l.run()
+			l.closed(sid)
+			report, err := os.ReadFile(filepath.Join(l.state, "audit", "ghost_rca_"+sid+".md"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if gone := !s.alive(); gone != strings.Contains(string(report), "it is gone") {
+				t.Errorf("the process is gone: %v, and the report says:\n%s", gone, report)
+			}
+			if !bystander.alive() {
+				t.Fatal("another process was ended")
+			}
+			ends := 0
+			logs, _ := filepath.Glob(filepath.Join(l.state, "work", sid, "triage", "sessions", "*", "audit.jsonl"))
+			for _, f := range logs {
+				b, err := os.ReadFile(f)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ends += strings.Count(string(b), `"effect":"TERM"`)
+			}
+			if ends > 1 {
+				t.Errorf("TERM was announced %d times", ends)
+			}
+			l.sound(sid, "## Host Processes")
+		})
+	}
+}
+
+// A process that calls itself something that pages people, breaks out of code or hides
+// characters does none of that, on the plan card, the approval, or in the report.
+func TestTriageHostileName(t *testing.T) {
+	s := stage(t, "<!channel> `<@"+"U0ONCALL01>` \u202etxt.exe\nApproved by commander\x1b[31m")
+	l := newLab(t)
+	l.run()
+	sid, card := l.plan("--port " + s.port)
+	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
+	ask := l.said("incidents", "agent apply --here --attended")
+	l.click("incidents", l.approver(0), ask.TS, "Approve")
+	s.ended()
+	l.closed(sid)
+	for _, m := range l.messages("incidents") {
+		if strings.Contains(m.Text, "<!channel>") || strings.Contains(m.all(), "\u202e") || strings.Contains(m.all(), "\x1b") {
+			t.Errorf("a message holds what the process calls itself as it is: %s", m.all())
+		}
+		for _, p := range m.Paged {
+			if strings.Contains(p, "channel") || p == "U0ONCALL01" && strings.Contains(m.all(), "Approved by commander") {
+				t.Errorf("%q pages %s", m.Text, p)
+			}
+		}
+	}
+	l.sound(sid, "## Host Processes", "it is gone")
+}
+
+// What cannot be meant is refused in private, and nothing is opened.
+func TestTriageBadInput(t *testing.T) {
+	l := newLab(t)
+	l.run()
+	before := len(l.cases())
+	for text, want := range map[string]string{
+		"--port 0": "is no port", "--port 99999": "is no port", "--pid -1": "is no process number", "--pid 2147483648": "is no process number", "--pid 0": "is no process number", "--since yesterday": "is no duration",
+		"--host edge-7": "is not known", "<!channel>": "is not known", "--port": "wants a value",
+	} {
+		if o := l.command("incidents", l.approver(0), "/ghost triage "+text); !strings.Contains(o.private(), want) || strings.Contains(o.private(), "<!channel>") {
+			t.Errorf("%q: %q", text, o.private())
+		}
+	}
+	if n := len(l.cases()); n != before {
+		t.Errorf("%d cases were opened", n-before)
+	}
+	// Process 1 and the bot itself are named, and cannot be picked.
+	if o := l.command("incidents", l.approver(0), fmt.Sprintf("/ghost triage --pid 1,%d", l.cmd.Process.Pid)); o.private() != "" {
+		t.Fatal(o.private())
+	}
+	sid := sidOf(l.said("incidents", triageRoot).all())
+	l.until(20*time.Second, "the end, or a card", func() bool {
+		return l.isClosed(sid) || strings.Contains(fmt.Sprint(l.messages("incidents")), "ghost_picks")
+	})
+	for _, m := range l.messages("incidents") {
+		for _, box := range boxes(t, m) {
+			if strings.Contains(box, "end 1 ") || strings.Contains(box, fmt.Sprintf("end %d ", l.cmd.Process.Pid)) {
+				t.Errorf("a protected process can be picked: %s", box)
+			}
+		}
+	}
+}

@@ -169,8 +169,14 @@ func Make(in Input) *Plan {
 	p.order(in, focused)
 	p.recommend()
 	p.count()
+	p.Evaluated = slices.Clip(p.Evaluated[:min(len(p.Evaluated), MaxKept)])
 	return p
 }
+
+// MaxKept is how many judged processes a plan keeps, those of the head of the list: what
+// is to be decided and what is in focus stand there. The tests against false
+// discoveries are over all that were judged. What is not kept cannot be applied.
+const MaxKept = 20_000
 
 // weigh sets the weights: what is in focus counts more, and all average 1.
 func (p *Plan) weigh(focused []bool) {

@@ -82,7 +82,7 @@ func NewCase(p *plan.Plan, snap *scan.Snapshot, limit, skip int, youngest time.D
 		limit = 5
 	}
 	c := &Case{
-		Envelope: p.Envelope, Scanned: p.Summary.Scanned, Protected: p.Summary.Protected, ToDecide: p.Summary.Found, WindowS: snap.WindowS, Load: p.System.Load,
+		Envelope: p.Envelope, Scanned: p.Summary.Scanned + p.Summary.Protected, Protected: p.Summary.Protected, ToDecide: p.Summary.Found, WindowS: snap.WindowS, Load: p.System.Load,
 		Overflows: p.System.ListenRefused, Focus: p.Focus, Processes: []CaseRow{}, Preselect: p.Recommended.PIDs,
 	}
 	records := map[int]*scan.Record{}

@@ -19,7 +19,7 @@ func caseOf(focus plan.Focus, list ...plan.Evaluated) (*plan.Plan, *scan.Snapsho
 	p := made(sid1, list...)
 	p.Focus = focus
 	p.Protected = []plan.Protected{{PID: 99, StartID: "boot:990:99", CmdShort: "nginx", Reason: "protected name nginx"}}
-	p.Summary.Protected, p.Summary.Scanned = 1, len(list)+1
+	p.Summary.Protected, p.Summary.Scanned = 1, len(list)
 	s := &scan.Snapshot{WindowS: 1}
 	for _, e := range list {
 		r := scan.Record{AgeS: float64(e.PID) * 100, State: "S", Demand: float64(e.PID) / 100}

@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"ghostbot/triage/proc"
+	"ghostbot/triage/scan"
 	"ghostbot/triage/view"
 )
 
@@ -265,5 +267,32 @@ func TestAttendedRisk(t *testing.T) {
 		if c.want != "" && (code != exitBlocked || !strings.Contains(out, c.want) || !living(pid)) || c.want == "" && (code != exitApplied || living(pid)) {
 			t.Errorf("%s %q: exit %d: %s", c.by, c.more, code, out)
 		}
+	}
+}
+
+// Throttling limits a cgroup that holds the one process, and it then gets no more than
+// its share; where no cgroup can be written it says so.
+func TestThrottle(t *testing.T) {
+	can := scan.AbilitiesOf(proc.Default())
+	if can.Cgroup2 == "" {
+		t.Skip("no cgroup (version 2) with a CPU controller can be written here: throttling is not tested")
+	}
+	caseDir(t)
+	pid := victim(t, "/dev/null")
+	group := filepath.Join(can.Cgroup2, fmt.Sprintf("ghostbot-test-%d", pid))
+	if err := os.Mkdir(group, 0o700); err != nil {
+		t.Skipf("no cgroup can be made here: %v", err)
+	}
+	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL); time.Sleep(100 * time.Millisecond); _ = os.Remove(group) }()
+	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(fmt.Sprint(pid)), 0); err != nil {
+		t.Skipf("the process cannot be moved: %v", err)
+	}
+	sid, start := seen(t, pid)
+	t.Setenv(envApproval, "ghost_20260314_104512_007")
+	t.Setenv(envBy, "U1")
+	code, out := here(t, "apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start), "--action", "throttle")
+	b, err := os.ReadFile(filepath.Join(group, "cpu.max"))
+	if code != exitApplied || err != nil || strings.TrimSpace(string(b)) != "25000 100000" || !living(pid) {
+		t.Errorf("exit %d, limit %q, %v: %s", code, b, err, out)
 	}
 }

@@ -38,7 +38,7 @@ func TestRounds(t *testing.T) {
 	if out, err := exec.Command("unshare", "-pf", "--mount-proc", "true").CombinedOutput(); err != nil {
 		t.Skipf("no private pid namespace: %s", out)
 	}
-	cmd := exec.Command("unshare", "-pf", "--mount-proc", filepath.Join(dir, "stage"), "init", self, "-test.run=^TestRoundsInside$", "-test.v", "-test.timeout=580s")
+	cmd := exec.Command("unshare", "-pf", "--mount-proc", filepath.Join(dir, "stage"), "init", self, "-test.run=^TestRoundsInside$", "-test.v", "-test.timeout=100m")
 	cmd.Env = append(os.Environ(), inner+"="+dir)
 	out, err := cmd.CombinedOutput()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 // unstaged are cases of the regression data that cannot be staged, and why.
 var unstaged = map[string]string{
 	"app-20":  "the plan never recommends a process of another user whose evidence is not readable; the permission error itself is TestPermissionDenied",
-	"slk-":    "belongs to the bot, which does not offer triage yet",
+	"slk-":    "belongs to the bot: internal/e2e, TestTriage...",
 	"scan-01": "a private pid namespace has no threads of the kernel; TestStatement01 looks at the machine's own",
 }
 
