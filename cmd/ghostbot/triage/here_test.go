@@ -283,7 +283,11 @@ func TestThrottle(t *testing.T) {
 	if err := os.Mkdir(group, 0o700); err != nil {
 		t.Skipf("no cgroup can be made here: %v", err)
 	}
-	defer func() { _ = syscall.Kill(pid, syscall.SIGKILL); time.Sleep(100 * time.Millisecond); _ = os.Remove(group) }()
+	defer func() {
+		_ = syscall.Kill(pid, syscall.SIGKILL)
+		time.Sleep(100 * time.Millisecond)
+		_ = os.Remove(group)
+	}()
 	if err := os.WriteFile(filepath.Join(group, "cgroup.procs"), []byte(fmt.Sprint(pid)), 0); err != nil {
 		t.Skipf("the process cannot be moved: %v", err)
 	}
