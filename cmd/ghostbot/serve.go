@@ -214,7 +214,7 @@ func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
 }
 
 func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
-	log, err := p.ring.Open(ctx, audit.Options{SID: sid, Fence: fence, Stream: ledger.Stream{DB: p.db, Scope: sid, Fence: fence}})
+	log, err := p.state.OpenLog(ctx, sid, fence)
 	if errors.Is(err, audit.ErrBroken) || errors.Is(err, audit.ErrDiverged) {
 		return nil, fmt.Errorf("%w: %w", bot.ErrTampered, err)
 	}

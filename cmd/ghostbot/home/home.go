@@ -192,8 +192,37 @@ func (s *State) Register(ctx context.Context) (j bot.Journal, stop func(), err e
 }
 
 func (s *State) open(ctx context.Context, fence uint64) (*audit.Log, error) {
-	return s.o.Ring.Open(ctx, audit.Options{SID: audit.Register, Fence: fence,
-		Stream: ledger.Stream{DB: s.DB, Scope: store.Deployment, Fence: fence}})
+	return s.OpenLog(ctx, audit.Register, fence)
+}
+
+// OpenLog opens the journals of a case. With Redis, files here that another history of the
+// case was written over follow it; what they held besides is kept, and an entry says so.
+func (s *State) OpenLog(ctx context.Context, sid string, fence uint64) (*audit.Log, error) {
+	scope := sid
+	if sid == audit.Register {
+		scope = store.Deployment
+	}
+	o := audit.Options{SID: sid, Fence: fence, Stream: ledger.Stream{DB: s.DB, Scope: scope, Fence: fence}}
+	log, err := s.o.Ring.Open(ctx, o)
+	if s.shared == nil {
+		return log, err
+	}
+	if errors.Is(err, audit.ErrDiverged) {
+		moved, ferr := audit.Fork(ctx, s.o.Ring.Options(o))
+		if ferr != nil || !moved {
+			return nil, errors.Join(err, ferr)
+		}
+		s.o.Log.Warn("journals here held entries that the store has lost", "session_id", sid)
+		log, err = s.o.Ring.Open(ctx, o)
+	}
+	if err == nil {
+		err = log.Recover(ctx)
+	}
+	if err != nil && log != nil {
+		log.Close()
+		return nil, err
+	}
+	return log, err
 }
 
 // Topology is the secret from which cases' names for addresses are made. All replicas

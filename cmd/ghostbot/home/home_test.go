@@ -207,3 +207,54 @@ func TestChainContinues(t *testing.T) {
 		}
 	}
 }
+
+// TestForkedReplica: the store loses the last entry of one machine, another one writes over
+// it, and the first follows.
+func TestForkedReplica(t *testing.T) {
+	r := redis.Start(t)
+	one, two := open(t, "one", r.URL()), open(t, "two", r.URL())
+	write := func(s *State, kinds ...string) {
+		t.Helper()
+		l, err := s.DB.Acquire(t.Context(), sid, s.o.Owner, time.Minute)
+		if err != nil {
+			t.Fatal(err)
+		}
+		log, err := s.OpenLog(t.Context(), sid, l.Fence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		for _, k := range kinds {
+			if _, _, err := log.Journal(audit.Case).Append(t.Context(), k, map[string]string{"command": "ss -l"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := s.DB.Release(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write(one, "opened", "intent")
+	lines, err := one.DB.Lines(t.Context(), sid, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := "gb1:ghostbot:{" + sid + "}:"
+	r.Do("XDEL", p+"lines", "2-0")
+	r.Do("HSET", p+"tails", "case", lines[0].Hash, "#", "1")
+	write(two, "other", "more")
+	write(one, "again")
+	var kinds []string
+	entries, err := audit.Read(one.o.Ring.Dir(), sid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		kinds = append(kinds, e.Kind)
+	}
+	if got := strings.Join(kinds, " "); got != "opened other more recovered again" || !strings.Contains(string(entries[3].Body), "Started and forgotten, so that the outcome is unknown: ss -l") {
+		t.Errorf("entries %s: %s", got, entries[3].Body)
+	}
+	if v := one.o.Ring.Verify(sid, audit.VerifyOptions{}); !v.OK {
+		t.Errorf("%+v", v)
+	}
+}
