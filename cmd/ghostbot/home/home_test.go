@@ -240,6 +240,7 @@ func TestForkedReplica(t *testing.T) {
 	}
 	p := "gb1:ghostbot:{" + sid + "}:"
 	r.Do("XDEL", p+"lines", "2-0")
+	r.Do("XSETID", p+"lines", "1-0")
 	r.Do("HSET", p+"tails", "case", lines[0].Hash, "#", "1")
 	write(two, "other", "more")
 	write(one, "again")

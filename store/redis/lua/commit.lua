@@ -9,7 +9,7 @@
 --       each line:     journal, n, prev, hash, data
 -- returns  {'ok', version}  version '' when the commit had been applied before
 --          {'fence'} {'late'} {'moved'} {'guard', index of the guard, 'changed' | 'exists'}
---          {'newer', format}
+--          {'newer', format} {'poisoned', name, why}
 local lease, tails, lines, segs = KEYS[1], KEYS[2], KEYS[3], KEYS[4]
 local f = newer(lease)
 if f then return {'newer', f} end
@@ -86,10 +86,15 @@ if not follows then return {'moved'} end
 if tonumber(ARGV[6]) == 0 and #fresh == 0 then return {'ok', ''} end
 
 -- Nothing above has written. From here on nothing can fail half way: wrong types are
--- met here, a full memory by the first write.
+-- met here; a full memory, and a stream that goes on with a larger number, by the first write.
 redis.call('SCARD', segs)
 redis.call('XLEN', lines)
 for i = 5, #KEYS do redis.call('HLEN', KEYS[i]) end
+if not string.match(redis.call('HGET', lease, 'seq') or '0', '^%d+$') then return {'poisoned', 'seq', 'it is no number'} end
+for _, a in ipairs(fresh) do
+  redis.call('XADD', lines, ARGV[a + 1] .. '-0', 'j', ARGV[a], 'p', ARGV[a + 2], 'h', ARGV[a + 3], 'd', ARGV[a + 4])
+  redis.call('HSET', tails, ARGV[a], ARGV[a + 3], '#', ARGV[a + 1])
+end
 local seq = redis.call('HINCRBY', lease, 'seq', 1)
 redis.call('HSETNX', lease, 'format', FORMAT)
 local version = tostring(seq) .. '-' .. ARGV[2]
@@ -103,10 +108,6 @@ for i = 0, tonumber(ARGV[6]) - 1 do
     redis.call('HDEL', key, ARGV[a + 2])
     if redis.call('EXISTS', key) == 0 then redis.call('SREM', segs, ARGV[a + 1]) end
   end
-end
-for _, a in ipairs(fresh) do
-  redis.call('XADD', lines, ARGV[a + 1] .. '-0', 'j', ARGV[a], 'p', ARGV[a + 2], 'h', ARGV[a + 3], 'd', ARGV[a + 4])
-  redis.call('HSET', tails, ARGV[a], ARGV[a + 3], '#', ARGV[a + 1])
 end
 if ARGV[3] ~= '' then redis.call('PUBLISH', ARGV[3], '') end
 return {'ok', version}
