@@ -24,6 +24,8 @@ import (
 var called = map[string][]string{
 	"AuthTestContext":                  {"auth.test"},
 	"PostMessageContext":               {"chat.postMessage", "chat:write"},
+	"PostMessageWithResponseContext":   {"chat.postMessage", "chat:write"},
+	"DeleteMessageContext":             {"chat.delete", "chat:write"},
 	"UpdateMessageContext":             {"chat.update", "chat:write"},
 	"PostEphemeralContext":             {"chat.postEphemeral", "chat:write"},
 	"GetPermalinkContext":              {"chat.getPermalink"},
