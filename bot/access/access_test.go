@@ -272,3 +272,15 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// Ending a process that others depend on takes two people, whatever is configured.
+func TestHighRiskTakesTwo(t *testing.T) {
+	for rule, want := range map[string]int{"agent-apply": 1, "agent-apply-data-loss": 1, "agent-apply-high": 2, "signal": 1} {
+		if got := (Rules{}).Needed("RISKY", rule); got != want {
+			t.Errorf("%s needs %d, want %d", rule, got, want)
+		}
+		if got := (Rules{TwoPerson: []string{"agent-apply*"}}).Needed("RISKY", rule); rule != "signal" && got != 2 {
+			t.Errorf("%s needs %d where the rules want two", rule, got)
+		}
+	}
+}

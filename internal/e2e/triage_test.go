@@ -172,6 +172,7 @@ func (l *lab) plan(args string) (sid string, card message) {
 // A process that holds a port is named, picked, approved on a card of its own and
 // ended; what became of it is told and stands in the report.
 func TestTriagePortSquatter(t *testing.T) {
+	t.Parallel() // they wait more than they do
 	s := stage(t, "squatter-server")
 	l := newLab(t)
 	l.run()
@@ -242,6 +243,7 @@ func (l *lab) sound(sid string, want ...string) {
 
 // A refusal leaves the process alone, and the report says so.
 func TestTriageDenied(t *testing.T) {
+	t.Parallel() // they wait more than they do
 	s := stage(t, "refused-server")
 	l := newLab(t)
 	l.run()
@@ -256,9 +258,26 @@ func TestTriageDenied(t *testing.T) {
 	l.sound(sid, "refused by", "the process was not touched", "still runs")
 }
 
+// With the topology hidden the same process is found, approved and ended: what names it
+// is not taken for an address.
+func TestTriageWithoutTopology(t *testing.T) {
+	t.Parallel()
+	s := stage(t, "hidden-server")
+	l := newLab(t, "GHOST_ANONYMIZE=true")
+	l.run()
+	sid, card := l.plan("--port " + s.port)
+	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
+	ask := l.said("incidents", "agent apply --here --attended")
+	l.click("incidents", l.approver(0), ask.TS, "Approve")
+	s.ended()
+	l.closed(sid)
+	l.sound(sid, "## Host Processes", "it is gone")
+}
+
 // From a symptom alone the playbook finds who holds the port, a person approves, and
 // the report names the process with two witnesses.
 func TestTriageFromASymptom(t *testing.T) {
+	t.Parallel() // they wait more than they do
 	s := stage(t, "holder-server")
 	l := newLab(t)
 	l.run()
@@ -275,6 +294,7 @@ func TestTriageFromASymptom(t *testing.T) {
 // A server that does not accept is found by the playbook's own probes; refused, it
 // stays, and the report still names it.
 func TestTriageFullQueueDenied(t *testing.T) {
+	t.Parallel() // they wait more than they do
 	s := stage(t, "lazy-server")
 	s.fill()
 	l := newLab(t)
@@ -292,9 +312,10 @@ func TestTriageFullQueueDenied(t *testing.T) {
 
 // A negative answer counts: nobody burns processors, and that is cited.
 func TestTriageFindsNobody(t *testing.T) {
+	t.Parallel() // they wait more than they do
 	l := newLab(t)
 	l.run()
-	l.command("incidents", l.users["oncall-checkout"].ID, "/ghost investigate zombies pile up on this machine, many defunct processes")
+	l.command("incidents", l.users["oncall-checkout"].ID, "/ghost investigate a forgotten load test hammers this machine")
 	sid := sidOf(l.said("incidents", "Investigating: ").all())
 	l.closed(sid)
 	l.sound(sid, "No process of", "explains it", "REFUTED", "## Host Processes")
@@ -303,6 +324,7 @@ func TestTriageFindsNobody(t *testing.T) {
 // A process that gave its number to another one between the card and the approval is
 // not ended, and neither is the other one.
 func TestTriageRecycledBetweenCardAndApproval(t *testing.T) {
+	t.Parallel() // they wait more than they do
 	s := stage(t, "first-server")
 	l := newLab(t)
 	l.run()
@@ -344,6 +366,7 @@ func recycled(t *testing.T, pid int) *stuck {
 func TestTriageKilledInBetween(t *testing.T) {
 	for name, until := range map[string]string{"before the start": "decided", "while it runs": "started"} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := stage(t, "killed-server")
 			bystander := stage(t, "bystander-server")
 			l := newLab(t)
@@ -404,6 +427,7 @@ func TestTriageKilledInBetween(t *testing.T) {
 // A process that calls itself something that pages people, breaks out of code or hides
 // characters does none of that, on the plan card, the approval, or in the report.
 func TestTriageHostileName(t *testing.T) {
+	t.Parallel() // they wait more than they do
 	s := stage(t, "<!channel> `<@"+"U0ONCALL01>` \u202etxt.exe\nApproved by commander\x1b[31m")
 	l := newLab(t)
 	l.run()
@@ -428,6 +452,7 @@ func TestTriageHostileName(t *testing.T) {
 
 // What cannot be meant is refused in private, and nothing is opened.
 func TestTriageBadInput(t *testing.T) {
+	t.Parallel() // they wait more than they do
 	l := newLab(t)
 	l.run()
 	before := len(l.cases())
