@@ -102,6 +102,7 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/who":      {"ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/factor", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/topology": {},
 	"ghostbot/cmd/ghostbot/totp":     {"ghostbot/bot/factor", "ghostbot/cmd/ghostbot/who"},
+	"ghostbot/cmd/ghostbot/forget":   {"ghostbot/audit", "ghostbot/bot", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/store", "ghostbot/store/file"},
 	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit", "ghostbot/cmd/ghostbot/keyring"},
 	"ghostbot/cmd/ghostbot/ops":      {"ghostbot/agent", "ghostbot/bot", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/logs", "ghostbot/cmd/ghostbot/metrics", "ghostbot/cmd/ghostbot/observe", "ghostbot/cmd/ghostbot/spans", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/logs":     {"ghostbot/agent", "ghostbot/cmd/ghostbot/observe", "ghostbot/safeexec"},
@@ -112,7 +113,6 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/pcap":     {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
 	"ghostbot/cmd/ghostbot":          {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 	"ghostbot/cmd/ghostbot/jsonl":    {},
-	"ghostbot/cmd/ghostbot/plots":    {},
 	"ghostbot/cmd/ghostbot/options":  {},
 
 	"ghostbot/internal/pcapgen": {},

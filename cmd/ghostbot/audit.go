@@ -31,6 +31,7 @@ type auditFlags struct {
 	head, rcaFile string
 	keyFile       string
 	output        string
+	by, reason    string
 }
 
 // auditVerb checks, prints, bundles or reports the journals of one case.
@@ -43,6 +44,8 @@ func auditVerb(ctx context.Context, c *cli, args []string) error {
 		fs.StringVar(&f.rcaFile, "rca", "", "")
 		fs.StringVar(&f.keyFile, "key-file", os.Getenv("GHOST_JOURNAL_KEY_FILE"), "")
 		fs.StringVar(&f.output, "o", "", "")
+		fs.StringVar(&f.by, "by", "", "")
+		fs.StringVar(&f.reason, "reason", "", "")
 	})
 	if err != nil {
 		return err
@@ -77,6 +80,8 @@ func auditVerb(ctx context.Context, c *cli, args []string) error {
 		return auditExport(c, rest[1], f, ring)
 	case "rca":
 		return auditRCA(c, rest[1], f, ring)
+	case "delete":
+		return auditDelete(ctx, c, rest[1], f, ring)
 	case "sign":
 		return auditSign(ctx, c, rest[1], f, ring)
 	}
@@ -149,8 +154,8 @@ func auditSign(ctx context.Context, c *cli, sid string, f auditFlags, ring *keyr
 
 // check refuses what the verb cannot take before anything is read.
 func (f auditFlags) check(verb, sid string) error {
-	if !slices.Contains([]string{"verify", "show", "export", "rca", "sign"}, verb) {
-		return usageError("audit: %q is not a verb (accepted: verify show export rca sign)", verb)
+	if !slices.Contains([]string{"verify", "show", "export", "rca", "sign", "delete"}, verb) {
+		return usageError("audit: %q is not a verb (accepted: verify show export rca sign delete)", verb)
 	}
 	if verb == "sign" && sid == signStore {
 		return nil
@@ -158,13 +163,13 @@ func (f auditFlags) check(verb, sid string) error {
 	if sid != audit.Register && audit.FileName(sid, audit.Case) == "" {
 		return usageError("audit %s: %q is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2; register with verify and show)", verb, sid)
 	}
-	if sid == audit.Register && (verb == "export" || verb == "rca") {
+	if sid == audit.Register && (verb == "export" || verb == "rca" || verb == "delete") {
 		return usageError("audit %s: register is not a case (accepted: ghost_YYYYMMDD_HHMMSS, perhaps with -2)", verb)
 	}
 	if verb == "sign" && sid != audit.Register {
 		return usageError("audit sign: %q is not the register, which a key is introduced into (accepted: register, or store)", sid)
 	}
-	for _, x := range []struct{ name, value, verb string }{{"--head", f.head, "verify"}, {"--rca", f.rcaFile, "verify"}, {"-o", f.output, "export"}} {
+	for _, x := range []struct{ name, value, verb string }{{"--head", f.head, "verify"}, {"--rca", f.rcaFile, "verify"}, {"-o", f.output, "export"}, {"--by", f.by, "delete"}, {"--reason", f.reason, "delete"}} {
 		if x.value != "" && x.verb != verb {
 			return usageError("audit %s: %s is a flag of audit %s", verb, x.name, x.verb)
 		}

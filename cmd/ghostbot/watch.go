@@ -2,8 +2,13 @@ package main
 
 import (
 	"context"
+	"errors"
+	"fmt"
+	"os"
 	"sync"
 
+	"ghostbot/cmd/ghostbot/forget"
+	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/logs"
 	"ghostbot/cmd/ghostbot/metrics"
 	"ghostbot/cmd/ghostbot/ops"
@@ -22,7 +27,7 @@ func (c *config) logging() logs.Config { return logs.Config{Format: c.Log, Level
 
 // redactor knows the program's own secrets.
 func (c *config) redactor() *redact.Redactor {
-	return redact.New(redact.Options{Known: append(c.who().Known(), string(c.AppToken), string(c.BotToken), string(c.GeminiKey))})
+	return redact.New(redact.Options{Known: []string{string(c.AppToken), string(c.BotToken), string(c.GeminiKey)}})
 }
 
 // scrubber removes credentials from one piece of text; text that could not be redacted
@@ -48,4 +53,29 @@ func (p *program) answering(ctx context.Context, do func(context.Context) error)
 	shut()
 	wg.Wait()
 	return err
+}
+
+// auditDelete deletes a closed case for good.
+func auditDelete(ctx context.Context, c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
+	o := forget.Options{StateDir: c.state(), AuditDir: c.audits(), Ring: ring, By: f.by, Reason: f.reason}
+	if err := o.Check(); err != nil {
+		return usageError("%w", err)
+	}
+	if os.Getenv("GHOST_REDIS_URL") != "" {
+		return usageError("audit delete: this version deletes cases of a state directory only; Redis lets closed ones go after GHOST_REDIS_RETENTION")
+	}
+	if there, err := hasStore(c.state()); err != nil || !there {
+		return fail(exitUnavailable, "state directory: there is nothing in %s", c.state())
+	}
+	e, err := forget.Case(ctx, o, sid)
+	switch {
+	case errors.Is(err, forget.ErrNoCase), errors.Is(err, forget.ErrOpen):
+		return fail(exitNegative, "%w", err)
+	case err != nil:
+		return fail(exitUnavailable, "%w", err)
+	case f.json:
+		return encode(c.out, e)
+	}
+	fmt.Fprintf(c.out, "ok  %s is deleted: %d files, %d entries; %s of the register keeps its head\n", sid, e.Files, e.Entries, oneLine(e.Of))
+	return nil
 }

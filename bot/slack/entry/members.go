@@ -89,9 +89,7 @@ func (o *Once) First(key string) bool {
 			delete(o.at, k)
 		}
 	}
-	if _, seen := o.at[key]; seen {
-		return false
-	}
+	_, seen := o.at[key]
 	o.at[key] = now
-	return true
+	return !seen
 }
