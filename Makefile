@@ -82,6 +82,8 @@ azure:
 chaos:
 	@echo "== kill at every write of a case"
 	@GHOST_CHAOS=all $(GO) test -timeout 6h -count 1 -v -run Kill ./internal/e2e/...
+	@echo "== three replicas on one Redis, 300 cases, disturbed for 10 minutes"
+	@GHOST_FLEET_CASES=300 GHOST_FLEET_SECONDS=600 $(GO) test -timeout 2h -count 1 -v -run '^TestFleet$$' ./internal/e2e/...
 
 bench:
 	@$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v internal/e2e)

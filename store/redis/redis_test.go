@@ -556,3 +556,46 @@ func TestRetire(t *testing.T) {
 		t.Errorf("a key of an open case has the time to live %s", out)
 	}
 }
+
+// TestFailover kills the primary that sentinels watch: what was confirmed is there, the old
+// lease does not count, and the scope has to be looked through.
+func TestFailover(t *testing.T) {
+	s := sim.Start(t)
+	for range 2 {
+		s.Follow(sim.Start(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", s.Port)))
+	}
+	url := "redis+sentinel://" + strings.Join(sim.Sentinels(t, s, 3), ",") + "/ghost"
+	db := openDB(t, Options{URL: url, Replicas: 1, Patience: 2 * time.Second, Keys: testKeys("k1")})
+	ctx := t.Context()
+	l, err := db.Acquire(ctx, sid, "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := store.Commit{Scope: sid, Fence: l.Fence, Writes: []store.Write{{Key: key("a"), Data: []byte(`"confirmed"`)}}}
+	if err := db.Commit(ctx, c); err != nil {
+		t.Fatal(err)
+	}
+	s.Kill()
+	const ttl = 500 * time.Millisecond
+	var two store.Lease
+	for deadline := time.Now().Add(60 * time.Second); ; time.Sleep(100 * time.Millisecond) {
+		if two, err = db.Acquire(ctx, sid, "two", ttl); err == nil {
+			break
+		}
+		if time.Now().After(deadline) {
+			t.Fatalf("nobody can acquire after the failover: %v", err)
+		}
+	}
+	if two.Fence < l.Fence+1000 {
+		t.Errorf("fence %d after %d", two.Fence, l.Fence)
+	}
+	if v, err := db.Get(ctx, key("a")); err != nil || string(v.Data) != `"confirmed"` {
+		t.Errorf("what was confirmed: %s, %v", v.Data, err)
+	}
+	if native, _, _, err := db.Native(ctx, sid); native || err != nil {
+		t.Errorf("native: %v, %v", native, err)
+	}
+	if err := db.Commit(ctx, c); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("a commit with the lease from before: %v", err)
+	}
+}

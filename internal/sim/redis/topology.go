@@ -66,7 +66,7 @@ func Sentinels(t testing.TB, primary *Server, n int) (addrs []string) {
 		addrs = append(addrs, s.Addr())
 		s.until("its replicas and fellows", func() bool {
 			out := s.Do("SENTINEL", "MASTER", "ghost")
-			return strings.Contains(out, "num-slaves\n1")
+			return strings.Contains(out, "num-slaves\n") && !strings.Contains(out, "num-slaves\n0")
 		})
 	}
 	for _, a := range addrs {
