@@ -8,6 +8,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -37,6 +38,24 @@ func TestIncidentInTheBrowser(t *testing.T) {
 			t.Errorf("the report lacks %q:\n%s", want, md)
 		}
 	}
+}
+
+// TestApproversInTheBrowser is a command that needs two people and one that needs a
+// code, as people see and press them.
+func TestApproversInTheBrowser(t *testing.T) {
+	l := newLab(t, "GHOST_TWO_PERSON=RISKY", "GHOST_SECOND_FACTOR=unknown-program")
+	needBrowser(t)
+	file, code := l.enrolled("U0ONCALL01")
+	l.env = append(l.env, "GHOST_TOTP_FILE="+file)
+	l.run()
+	addr, _ := gateway(t)
+	l.pin("/ghost investigate checkout gets 502 from " + addr + " since 10:40")
+	now := filepath.Join(t.TempDir(), "code")
+	l.browse("approvers.mjs", "approvers ok", map[string]func(){"code": func() {
+		if err := os.WriteFile(now, []byte(code("U0ONCALL01", 0)), 0o600); err != nil {
+			t.Error(err)
+		}
+	}}, "CODE_FILE="+now)
 }
 
 // needBrowser skips a test where Chromium or its driver is not installed; in CI
