@@ -305,7 +305,11 @@ type Verified struct {
 	NewPID  int
 }
 
-// ReadVerify reads what verify printed.
+// unknown is the outcome of what could not be looked at.
+const unknown = "unknown"
+
+// ReadVerify reads what verify printed. What cannot be read says nothing about what
+// was done.
 func ReadVerify(output string) Verified {
 	var d struct {
 		Verification struct {
@@ -320,9 +324,15 @@ func ReadVerify(output string) Verified {
 				PID int `json:"new_pid"`
 			} `json:"respawn_detected"`
 		} `json:"action_outcomes"`
+		Error struct {
+			Message string `json:"message"`
+		} `json:"error"`
 	}
-	if json.Unmarshal([]byte(output), &d) != nil || len(d.Outcomes) == 0 {
+	switch err := json.Unmarshal([]byte(output), &d); {
+	case err == nil && len(d.Outcomes) == 0 && strings.Contains(d.Error.Message, "nothing applied"):
 		return Verified{}
+	case err != nil || len(d.Outcomes) == 0:
+		return Verified{Outcome: unknown}
 	}
 	o := d.Outcomes[0]
 	return Verified{d.Verification.Status, o.Outcome, o.Target.PID, o.Respawn.PID}
@@ -333,6 +343,8 @@ func (v Verified) Text() string {
 	switch v.Outcome {
 	case "":
 		return "nothing was done, so there is nothing to verify"
+	case unknown:
+		return "what became of it is not known"
 	case "confirmed_dead":
 		return "it is gone"
 	case "confirmed_stopped":

@@ -148,8 +148,13 @@ func TestAnswers(t *testing.T) {
 			t.Errorf("%s is told as %q", outcome, v.Text())
 		}
 	}
-	if v := ReadVerify(`{"error":{}}`); v.Text() != "nothing was done, so there is nothing to verify" {
+	if v := ReadVerify(`{"error":{"code":"GATE_FAILED","message":"nothing applied in this session"}}`); v.Text() != "nothing was done, so there is nothing to verify" {
 		t.Errorf("nothing is told as %q", v.Text())
+	}
+	for _, bad := range []string{"", "x", `{"error":{}}`, `{"error":{"message":"lock"}}`} {
+		if v := ReadVerify(bad); v.Text() != "what became of it is not known" {
+			t.Errorf("%q is told as %q", bad, v.Text())
+		}
 	}
 }
 
