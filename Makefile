@@ -10,7 +10,7 @@ export GOFLAGS
 # where tests that skip for want of the real az say so; a new name each time, so that none is cached
 SKIPS := $(shell mktemp -u)
 
-.PHONY: triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
+.PHONY: approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -19,6 +19,7 @@ help:
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
 	@echo "make azure   the real az against the local Azure, the long form"
 	@echo "make triage-rounds  10,000 rounds of the triage against recycled process numbers"
+	@echo "make approvals   2,000 approvals through a bad network, on a simulated clock; make soak   an hour of cases; make bench-ack   acknowledgements beside Bolt"
 	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
 	@echo "             make bench-pcap captures; docs/benchmarks.md keeps the results"
 	@echo "make record  one case with a real model (GEMINI_API_KEY), kept without the key as test data"
@@ -84,6 +85,18 @@ chaos:
 	@GHOST_CHAOS=all $(GO) test -timeout 6h -count 1 -v -run Kill ./internal/e2e/...
 	@echo "== three replicas on one Redis, 300 cases, disturbed for 10 minutes"
 	@GHOST_FLEET_CASES=300 GHOST_FLEET_SECONDS=600 $(GO) test -timeout 2h -count 1 -v -run '^TestFleet$$' ./internal/e2e/...
+
+approvals:
+	@echo "== 2,000 approvals by 50 people in 40 channels through a bad network, on a simulated clock (minutes)"
+	@GHOST_APPROVALS=$${GHOST_APPROVALS:-2000} $(GO) test -timeout 120m -count 1 -v -run '^TestApprovals$$' ./bot/slack
+
+soak:
+	@echo "== cases for an hour, with connections that are cut every two seconds"
+	@GHOST_SOAK=$${GHOST_SOAK:-60m} $(GO) test -timeout 120m -count 1 -v -run '^TestSoak$$' ./internal/e2e
+
+bench-ack: deps-test
+	@echo "== acknowledgements with 1,000 open cases, beside a minimal Bolt app (some minutes)"
+	@GHOST_CASES=$${GHOST_CASES:-1000} $(GO) test -run '^$$' -bench '^BenchmarkAck$$' -benchtime 1x -timeout 60m ./bot/slack
 
 bench:
 	@$(GO) test -run '^$$' -bench . -benchmem $$($(GO) list ./... | grep -v internal/e2e)

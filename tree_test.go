@@ -113,6 +113,7 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/pcap":     {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
 	"ghostbot/cmd/ghostbot":          {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 	"ghostbot/cmd/ghostbot/jsonl":    {},
+	"ghostbot/cmd/ghostbot/plots":    {},
 	"ghostbot/cmd/ghostbot/options":  {},
 
 	"ghostbot/internal/pcapgen": {},

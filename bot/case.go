@@ -221,7 +221,7 @@ func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
 		return &following{f: f, h: h, seen: thread.NewSeen()}, nil
 	}
 	t := thread.Options{
-		DB: o.DB, Board: o.Front, Feed: h.log, Log: o.Log, SessionID: h.sid, Fence: h.fence, Place: h.info.Opening.Place, Body: o.Body,
+		DB: o.DB, Board: o.Front, Feed: h.log, Log: o.Log, SessionID: h.sid, Fence: h.fence, Place: h.info.Opening.Place, Body: o.Body, Plot: o.Plot,
 		Rules: h.d.rules(h.info.Opening.Place.Channel),
 	}
 	if resume {

@@ -63,6 +63,7 @@ type Options struct {
 	Build    func(Parts) (Investigator, error)
 	Report   func(ctx context.Context, sid string) (show.Report, error) // also writes the file
 	Body     func(sid string) ([]byte, error)                           // the report file
+	Plot     func(sid string, v show.PlotView) ([]byte, string, error)  // a picture and what it shows; nil: none are shown
 	Check    func(command string) (problem string)                      // of an edited command
 	Argv     func(command string) []string                              // of an edited command; nil: it is changed when its text is
 	Redact   func(string) string

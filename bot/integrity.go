@@ -7,11 +7,13 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/access"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/tampered"
 	"ghostbot/bot/thread"
+	"ghostbot/safeexec"
 	"ghostbot/store"
 )
 
@@ -142,7 +144,8 @@ func (h *holder) adopt(ctx context.Context, copied bool) error {
 
 // deciders are who may choose: approvers, where there are any.
 func (h *holder) deciders() string {
-	if len(h.d.o.Access.Approvers) == 0 {
+	about := access.About{Channel: h.info.Opening.Place.Channel, Class: safeexec.Risky.String()}
+	if who, _ := h.d.o.Access.Who(about); len(who) == 0 {
 		return "anyone"
 	}
 	return "approvers"

@@ -55,7 +55,7 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 	for {
 		p, err := proposal.Load(ctx, d.o.DB, c.SessionID, c.ProposalID)
 		if errors.Is(err, store.ErrNotFound) {
-			return refuse("This card belongs to no proposal that is known here."), nil
+			return refuse("This card belongs to no proposal that is known here. Use the newest card in the thread."), nil
 		}
 		if err != nil {
 			return Reply{}, err
@@ -121,13 +121,13 @@ func (d *Desk) current(ctx context.Context, c Click, p *proposal.Stored, now tim
 	live, other := thread.Another(ctx, d.o.DB, c.SessionID, p.Proposal.AuditID, c.Addr)
 	switch {
 	case c.Digest == "" || !strings.HasPrefix(p.Proposal.Digest, c.Digest) || len(c.Digest) < 16:
-		return refuse("This card shows another command than the one that is waiting. Nothing was decided."), false
+		return refuse("This card shows another command than the one that is waiting. Nothing was decided; use the newest card in the thread."), false
 	case other:
 		return Reply{Text: "This is not the card of that command any more. Use the newest card in the thread.", Live: live}, false
 	case p.State != StatePending:
 		return Reply{Text: p.Told(), State: p.State}, false
 	case !now.Before(p.Proposal.Expires):
-		return refuse("This proposal expired at %s. Nothing ran.", p.Proposal.Expires.UTC().Format("15:04 UTC")), false
+		return refuse("This proposal expired at %s. Nothing ran; write in the thread if it is still wanted.", p.Proposal.Expires.UTC().Format("15:04 UTC")), false
 	}
 	return Reply{}, true
 }
@@ -206,7 +206,7 @@ func (d *Desk) noteRefusal(ctx context.Context, c Click, p proposal.Stored, why 
 	why = access.Plain(why)
 	key := []string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), why, c.Text}
 	if c.Code != "" {
-		key = append(key, c.Delivery) // each wrong code is an entry; there are few
+		key = append(key, time.Now().Truncate(5*time.Minute).String()) // wrong codes are counted in their text, and few in that time
 	}
 	d.note(ctx, c.SessionID, key, show.Refusal{By: c.By, What: actionName(c.Action), Text: d.o.Redact(c.Text), Why: why, AuditID: p.Proposal.AuditID})
 }

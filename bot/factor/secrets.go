@@ -102,6 +102,9 @@ func decode(fields []string) ([]byte, bool) {
 	return secret, err == nil && len(secret) >= minSecret
 }
 
+// Text is a secret as the file and authenticator apps have it.
+func Text(secret []byte) string { return encoding.EncodeToString(secret) }
+
 // Enrolment is a new secret, to be shown once.
 type Enrolment struct {
 	User   string
@@ -117,7 +120,7 @@ func Enrol(name, user string, replace bool) (Enrolment, error) {
 	}
 	secret := make([]byte, secretLen)
 	rand.Read(secret)
-	e := Enrolment{User: user, Secret: encoding.EncodeToString(secret)}
+	e := Enrolment{User: user, Secret: Text(secret)}
 	e.URI = "otpauth://totp/" + url.PathEscape("ghostbot:"+user) + "?secret=" + e.Secret + "&issuer=ghostbot&algorithm=SHA1&digits=6&period=30"
 	err := change(name, func(lines []string) ([]string, error) {
 		kept := without(lines, user)

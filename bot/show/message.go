@@ -50,6 +50,16 @@ type Message struct {
 	Question  *QuestionView
 	Log       *LogView
 	Report    *Report
+	Plot      *PlotView // of a KindFile that is no report
+}
+
+// PlotView is a picture that an analysis of the case left.
+type PlotView struct {
+	Name   string
+	SHA256 string
+	Title  string
+	Alt    string `json:"-"` // what it shows, in words
+	PNG    []byte `json:"-"`
 }
 
 // Open reports whether people can answer the message, or wait for what comes of it.

@@ -156,6 +156,7 @@ type Fold struct {
 	order     []*Message
 	byKey     map[string]*Message
 	fold      *agent.Fold
+	plots     []PlotView // pictures so far
 	lastHead  uint64
 	rules     Rules
 }
@@ -416,6 +417,9 @@ func (s *Fold) report(e agent.Entry) {
 	}
 	s.add(Message{Key: "report", Entry: e.N, Kind: KindReport, Text: r.Title + ": " + r.Summary, Report: &r})
 	s.add(Message{Key: "file", Entry: e.N, Kind: KindFile, Text: "Report of " + s.sid, Report: &r})
+	for _, v := range s.plots {
+		s.add(Message{Key: "plot/" + v.SHA256, Entry: e.N, Kind: KindFile, Text: v.Title, Plot: &v})
+	}
 	what := "ended"
 	if s.root.Sweep {
 		what = "swept"
@@ -551,6 +555,7 @@ func (s *Fold) outcome(e agent.Entry) {
 		state = "ended after " + s.own[r.AuditID].Own().String() + ", as planned"
 	}
 	s.setStep(r.AuditID, state, r.Duration)
+	s.keepPlots(r)
 	c, ok := s.cards[r.AuditID]
 	if !ok {
 		return
@@ -572,6 +577,22 @@ func (s *Fold) outcome(e agent.Entry) {
 	}
 	if c.State == "DONE" || c.State == "FAILED" || c.State == "UNKNOWN" {
 		s.log(e, LogView{What: "ran", Body: c.Command + ": " + state})
+	}
+}
+
+// plotsMost bounds the pictures of a case that are shown.
+const plotsMost = 8
+
+// keepPlots notes the pictures that a command left: the report comes with them.
+func (s *Fold) keepPlots(r safeexec.Result) {
+	for _, a := range r.Artefacts {
+		name := a.Path[strings.LastIndexByte(a.Path, '/')+1:]
+		if !strings.HasSuffix(name, ".png") || a.SHA256 == "" || len(s.plots) == plotsMost {
+			continue
+		}
+		if !slices.ContainsFunc(s.plots, func(v PlotView) bool { return v.SHA256 == a.SHA256 }) {
+			s.plots = append(s.plots, PlotView{Name: name, SHA256: a.SHA256, Title: "Plot: " + strings.TrimSuffix(name, ".png")})
+		}
 	}
 }
 

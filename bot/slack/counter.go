@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	slackgo "github.com/slack-go/slack"
@@ -27,6 +29,8 @@ type outside struct {
 	counter *entry.Counter
 	tabs    *home.Home
 	asked   *entry.Once // mentions that were answered
+	mute    atomic.Bool // Slack takes no status of threads
+	told    *entry.Once // statuses that stand
 }
 
 // attend joins the front to a desk.
@@ -36,6 +40,7 @@ func (f *Front) attend(desk *bot.Desk) {
 	f.counter = entry.New(entry.Options{Desk: desk, Lobby: f.lobby, API: f.api, Person: f.Person, Channels: members.Of,
 		Base: f.base, Introduce: f.introduce, Log: f.log, Within: ackWithin})
 	f.tabs = home.New(home.Options{Lobby: f.lobby, API: f.api, Channels: members.Of, Base: f.base, Log: f.log})
+	f.told = entry.NewOnce(20 * time.Second)
 	f.asked = entry.NewOnce(10 * time.Minute) // after that Slack delivers no event again
 }
 
@@ -55,6 +60,31 @@ func (f *Front) changed(k show.Kind) {
 			f.tabs.Touch()
 		}
 	}
+}
+
+// doing shows under the thread what the case does (assistant.threads.setStatus), for as
+// long as nothing new is posted there. It is a courtesy on top of the progress message: when Slack does
+// not take it, it is left out from then on, and one line of the log says so.
+func (f *Front) doing(p bot.Place, m show.Message) {
+	if m.Kind != show.KindProgress || p.Thread == "" || f.told == nil || f.mute.Load() {
+		return
+	}
+	what := nowLine(m.Progress)
+	if what != "" {
+		what = "is " + cut(what, 100)
+	}
+	if !f.told.First(p.Channel + " " + p.Thread + " " + what) {
+		return // it stands, or did a moment ago
+	}
+	f.whispers.leave(f.log, func(ctx context.Context) {
+		sctx, done := context.WithTimeout(ctx, callTimeout)
+		defer done()
+		err := f.api.SetAssistantThreadsStatusContext(sctx, slackgo.AssistantThreadsSetStatusParameters{ChannelID: p.Channel, ThreadTS: p.Thread, Status: what})
+		var refused slackgo.SlackErrorResponse
+		if errors.As(err, &refused) && refused.Err != "ratelimited" && !slices.Contains(goneCodes, refused.Err) && f.mute.CompareAndSwap(false, true) {
+			f.log.Info("slack takes no status of threads here, it is left out", "err", err)
+		}
+	})
 }
 
 // fileEvery is how often opinions are journaled that were not at once.

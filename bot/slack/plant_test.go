@@ -126,6 +126,7 @@ type plant struct {
 	desk   *bot.Desk
 	work   func(ctx context.Context, p bot.Parts, run func(arg string) (safeexec.Result, error)) error
 	client *http.Transport
+	hangUp func() // ends the bot, and leaves the workspace
 }
 
 // quick is a directory of the test's in memory where there is one: the simulated clock
@@ -249,9 +250,12 @@ func (p *plant) start() (end func()) {
 	if err := p.sim.WaitSockets(wait, 1); err != nil {
 		p.t.Fatal(err)
 	}
-	return func() {
+	p.hangUp = func() {
 		cancel()
 		wg.Wait()
+	}
+	return func() {
+		p.hangUp()
 		p.sim.Close()
 		p.lines.Close()
 		if p.client != nil {

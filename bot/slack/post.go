@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -102,6 +103,7 @@ func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, 
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
 	defer f.changed(m.Kind)
+	defer f.doing(p, m)
 	switch m.Kind {
 	case show.KindFile:
 		return f.upload(ctx, p, m)
@@ -176,6 +178,7 @@ func (f *Front) Update(ctx context.Context, p bot.Place, addr string, m show.Mes
 	ctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
 	defer f.changed(m.Kind)
+	defer f.doing(p, m)
 	text, blocks := render(m)
 	_, _, _, err := f.api.UpdateMessageContext(ctx, p.Channel, addr,
 		slackgo.MsgOptionText(cut(text, 3900), false), slackgo.MsgOptionBlocks(blocks...), metadata(m))
@@ -193,6 +196,9 @@ func (f *Front) Link(ctx context.Context, p bot.Place) (string, error) {
 
 // upload adds the report to the thread as a Markdown file.
 func (f *Front) upload(ctx context.Context, p bot.Place, m show.Message) (string, error) {
+	if m.Plot != nil {
+		return f.uploadPlot(ctx, p, m.Plot)
+	}
 	body := m.Report.Markdown
 	if body == "" {
 		return "", &apiError{err: errors.New("the report file is empty or missing"), final: true}
@@ -201,6 +207,19 @@ func (f *Front) upload(ctx context.Context, p bot.Place, m show.Message) (string
 		Filename: fileName(m.SessionID), Title: "Root cause analysis " + m.SessionID, Content: body, FileSize: len(body),
 		Channel: p.Channel, ThreadTimestamp: p.Thread,
 	})
+	if err != nil {
+		return "", classify(err)
+	}
+	return file.ID, nil
+}
+
+// uploadPlot adds a picture to the thread, with what it shows in words.
+func (f *Front) uploadPlot(ctx context.Context, p bot.Place, v *show.PlotView) (string, error) {
+	if len(v.PNG) == 0 {
+		return "", &apiError{err: errors.New("the plot is missing or was changed"), final: true}
+	}
+	file, err := f.api.UploadFileContext(ctx, slackgo.UploadFileParameters{Filename: v.Name, Title: cut(oneLine(v.Title), 150),
+		Reader: bytes.NewReader(v.PNG), FileSize: len(v.PNG), AltTxt: cut(oneLine(v.Alt), 1000), Channel: p.Channel, ThreadTimestamp: p.Thread})
 	if err != nil {
 		return "", classify(err)
 	}
@@ -258,7 +277,7 @@ func fileOf(got slackgo.Message, m show.Message) string {
 		return ""
 	}
 	for _, file := range got.Files {
-		if file.Name == fileName(m.SessionID) {
+		if m.Plot == nil && file.Name == fileName(m.SessionID) || m.Plot != nil && file.Name == m.Plot.Name {
 			return file.ID
 		}
 	}

@@ -337,7 +337,7 @@ func orElse(s, other string) string {
 }
 
 func rules(c *show.CardView) string {
-	who := "*Nobody can approve*: no approvers are configured (GHOST_APPROVERS)."
+	who := "*Nobody can approve* this here: no approvers are configured (GHOST_APPROVERS, GHOST_APPROVERS_FILE)."
 	if len(c.Approvers) > 0 {
 		who = "Can approve: " + mentions(c.Approvers) + "."
 		if !c.SelfOK {

@@ -145,7 +145,7 @@ func watched(t *testing.T, f func(t *testing.T, r *room, ts *tape, load func() M
 		ended := make(chan struct{})
 		go func() { defer close(ended); p.Run(ctx) }()
 		defer func() { stop(); <-ended }()
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		f(t, r, ts, func() Map {
 			m, err := Load(t.Context(), db, testSID)
 			if err != nil {
@@ -181,19 +181,19 @@ func TestCardThatSomebodyDeleted(t *testing.T) {
 		old := r.at("card/002")
 		r.remove(old)
 		ts.add(t, show.KindOfRemoved, removedCard(old))
-		time.Sleep(time.Hour) // it also forgets its view and reads the entry again
+		rest(time.Hour) // it also forgets its view and reads the entry again
 		again := r.at("card/002")
 		if again == "" || again == old || load().Sent["card/002"].Addr != again {
 			t.Fatalf("the card is at %q now, was %q", again, old)
 		}
 		ts.addTo(t, "shell", "decided", denied)
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		if r.at("card/002") != again {
 			t.Error("the decision moved the card")
 		}
 		r.remove(again)
 		ts.add(t, show.KindOfRemoved, removedCard(again))
-		time.Sleep(time.Hour)
+		rest(time.Hour)
 		if addr := r.at("card/002"); addr != "" {
 			t.Errorf("a decided card that was deleted is back at %s", addr)
 		}
@@ -207,7 +207,7 @@ func TestDeletedCardIsFoundByItsEdit(t *testing.T) {
 		old := r.at("card/002")
 		r.remove(old)
 		ts.addTo(t, "shell", "decided", denied)
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		if addr := r.at("card/002"); addr == "" || addr == old || r.messages[addr].Card.State != "DENIED" {
 			t.Errorf("the decision is shown at %q", addr)
 		}
@@ -221,7 +221,7 @@ func TestEditWindow(t *testing.T) {
 		old := r.at("card/002")
 		r.frozen[old] = true
 		ts.addTo(t, "shell", "decided", denied)
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		addr := r.at("card/002")
 		if addr == old || load().Sent["card/002"].Addr != addr {
 			t.Errorf("the new card is at %q", addr)
@@ -231,7 +231,7 @@ func TestEditWindow(t *testing.T) {
 	watched(t, func(t *testing.T, r *room, ts *tape, _ func() Map) { // back from an archive: both are there
 		old := r.at("card/002")
 		ts.add(t, show.KindOfRemoved, removedCard(old))
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		if p := r.messages[old]; p.Key != "copy" || !strings.Contains(p.Text, "newest") || len(p.Log.Links) != 1 || p.Card != nil {
 			t.Errorf("the older card is %+v", p)
 		}
@@ -255,7 +255,7 @@ func TestDeletedThread(t *testing.T) {
 				r.remove(fmt.Sprintf("%d.0", n))
 			}
 			ts.add(t, show.KindOfNotice, show.Notice{Text: "something happens"})
-			time.Sleep(time.Minute)
+			rest(time.Minute)
 			_, got := r.shown()
 			if diff := cmp.Diff(want, got[:min(len(want), len(got))]); diff != "" || len(got) != len(want)+1 {
 				t.Fatalf("the new thread (-before +now): %s", diff)
@@ -267,7 +267,7 @@ func TestDeletedThread(t *testing.T) {
 		keep := r.messages
 		r.messages = map[string]show.Message{}
 		ts.add(t, show.KindOfNotice, show.Notice{Text: "something happens"})
-		time.Sleep(time.Hour)
+		rest(time.Hour)
 		if _, got := r.shown(); len(got) > 0 {
 			t.Errorf("a thread that nobody wants is there again: %q", got)
 		}
@@ -281,9 +281,15 @@ func TestDeletedLine(t *testing.T) {
 		r.remove(r.at("progress"))
 		ts.add(t, show.KindOfNotice, show.Notice{Text: "something happens"})
 		ts.addTo(t, "shell", "decided", denied)
-		time.Sleep(time.Minute)
+		rest(time.Minute)
 		if addr := r.at("progress"); addr != "" {
 			t.Errorf("the progress is back at %s", addr)
 		}
 	})
+}
+
+// rest lets d pass, and what the projector does then end.
+func rest(d time.Duration) {
+	time.Sleep(d)
+	synctest.Wait()
 }

@@ -119,9 +119,10 @@ type Options struct {
 	SessionID string
 	Fence     func() uint64
 	Rules     show.Rules
-	Place     Place                            // of a case that nothing was posted of
-	Body      func(sid string) ([]byte, error) // the report file
-	Again     time.Time                        // when cards are written again whatever they show; zero: not at all
+	Place     Place                                                     // of a case that nothing was posted of
+	Body      func(sid string) ([]byte, error)                          // the report file
+	Plot      func(sid string, v show.PlotView) ([]byte, string, error) // its bytes, and what it shows in words; nil: none are shown
+	Again     time.Time                                                 // when cards are written again whatever they show; zero: not at all
 }
 
 // New reads the message map of the case.
@@ -135,7 +136,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	}
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
-		rules: o.Rules, m: m, body: o.Body, again: o.Again,
+		rules: o.Rules, m: m, body: o.Body, plot: o.Plot, again: o.Again,
 		edited: map[string]time.Time{}, late: map[string]time.Time{}, check: map[string]bool{}, taken: map[string]bool{}, asks: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
@@ -232,6 +233,7 @@ type Projector struct {
 	redo   time.Time            // when they will be; zero: not at all
 	again  time.Time            // when cards are written again; zero: not at all
 	body   func(sid string) ([]byte, error)
+	plot   func(sid string, v show.PlotView) ([]byte, string, error)
 	seen   Seen
 }
 
@@ -562,6 +564,14 @@ func permanent(err error) bool {
 
 // full adds what is too large for the journal.
 func (p *Projector) full(m show.Message) show.Message {
+	if m.Kind == show.KindFile && m.Plot != nil && p.plot != nil {
+		v := *m.Plot
+		var err error
+		if v.PNG, v.Alt, err = p.plot(p.sid, v); err != nil {
+			p.slog.Warn("a plot is not shown", "session_id", p.sid, "err", err)
+		}
+		m.Plot = &v
+	}
 	if m.Kind != show.KindFile || m.Report == nil {
 		return m
 	}

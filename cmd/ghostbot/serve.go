@@ -19,6 +19,7 @@ import (
 	"ghostbot/agent/triage"
 	"ghostbot/audit"
 	"ghostbot/bot"
+	"ghostbot/bot/show"
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/cloud"
 	"ghostbot/cmd/ghostbot/home"
@@ -27,6 +28,7 @@ import (
 	"ghostbot/cmd/ghostbot/logs"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/cmd/ghostbot/ops"
+	"ghostbot/cmd/ghostbot/plots"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
@@ -173,6 +175,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		Register: register,
 		Build:    p.investigator,
 		Report:   p.report,
+		Plot:     p.plot,
 		Body:     func(sid string) ([]byte, error) { return os.ReadFile(reportPath(p.auditDir, sid)) },
 		Check:    p.checkEdit,
 		Argv:     func(text string) []string { return p.policy.Classify(text).Argv },
@@ -190,6 +193,16 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 func processName() string {
 	host, _ := os.Hostname()
 	return fmt.Sprintf("%s/%d/%s", host, os.Getpid(), rand.Text()[:6])
+}
+
+// plot reads a picture of a case. Where addresses are hidden none is shown: they stand
+// in it.
+func (p *program) plot(sid string, v show.PlotView) (png []byte, alt string, err error) {
+	if p.topology != nil {
+		return nil, "", errors.New("addresses are hidden, and stand in plots")
+	}
+	png, alt, err = plots.Read(filepath.Join(p.workDir, sid), v.Name, v.SHA256)
+	return png, p.scrub(alt), err
 }
 
 // scrub redacts one piece of text; text that could not be redacted is withheld.

@@ -27,7 +27,7 @@ func (c *config) logging() logs.Config { return logs.Config{Format: c.Log, Level
 
 // redactor knows the program's own secrets.
 func (c *config) redactor() *redact.Redactor {
-	return redact.New(redact.Options{Known: []string{string(c.AppToken), string(c.BotToken), string(c.GeminiKey)}})
+	return redact.New(redact.Options{Known: append(c.who().Known(), string(c.AppToken), string(c.BotToken), string(c.GeminiKey))})
 }
 
 // scrubber removes credentials from one piece of text; text that could not be redacted

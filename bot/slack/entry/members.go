@@ -89,7 +89,9 @@ func (o *Once) First(key string) bool {
 			delete(o.at, k)
 		}
 	}
-	_, seen := o.at[key]
+	if _, seen := o.at[key]; seen {
+		return false
+	}
 	o.at[key] = now
-	return !seen
+	return true
 }

@@ -82,6 +82,20 @@ func (s Settings) InForce(known func(rule string) bool, db store.DB, dirs ...str
 	return r, factor.Codes{DB: db, File: s.Secrets}, nil
 }
 
+// Known are the secrets in the file, as they are written in it, to be masked wherever
+// they turn up. Whoever is enrolled later is not among them.
+func (s Settings) Known() []string {
+	secrets, err := factor.Read(s.Secrets)
+	if err != nil {
+		return nil // told where it counts
+	}
+	var out []string
+	for _, secret := range secrets {
+		out = append(out, factor.Text(secret))
+	}
+	return out
+}
+
 // Apart says that a file of secrets lies in one of dirs.
 func Apart(name string, dirs ...string) error {
 	for _, dir := range dirs {

@@ -77,6 +77,11 @@ func TestInForce(t *testing.T) {
 			t.Errorf("%s: %v, %v", name, codes, err)
 		}
 	}
+	name := secrets(t, "U1X")
+	raw, err := os.ReadFile(name)
+	if known := (Settings{Secrets: name}).Known(); err != nil || len(known) != 1 || !strings.Contains(string(raw), known[0]) {
+		t.Errorf("secrets to be masked: %v, %v", known, err)
+	}
 	if _, codes, err := (Settings{}).InForce(known, nil, state); err != nil || codes != nil {
 		t.Errorf("without secrets: %v, %v", codes, err)
 	}

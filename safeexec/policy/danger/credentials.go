@@ -27,7 +27,7 @@ var readers = map[string]bool{"cat": true, "tac": true, "nl": true, "head": true
 // leading "**/" is any folder. A folder in the list covers what is in it.
 var credentials = []string{
 	"/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/master.passwd", "/etc/security/opasswd", "/etc/shadow.bak",
-	"/etc/shadow~", "/var/backups/shadow.bak", "/var/backups/gshadow.bak", "/etc/passwd.secret",
+	"/etc/ghostbot", "/etc/ghostbot/*", "/etc/shadow~", "/var/backups/shadow.bak", "/var/backups/gshadow.bak", "/etc/passwd.secret",
 	"/etc/ssh/ssh_host_*_key", "**/.ssh/*", "**/.ssh", "**/id_rsa", "**/id_dsa", "**/id_ecdsa", "**/id_ed25519", "**/id_ecdsa_sk", "**/id_ed25519_sk",
 	"**/.env", "**/.env.*", "**/*.env", "**/.netrc", "**/_netrc", "**/.pgpass", "**/.my.cnf", "**/.mylogin.cnf", "**/.git-credentials", "**/.config/git/credentials",
 	"**/.docker/config.json", "**/.dockercfg", "/run/containers/*/auth.json", "**/.config/containers/auth.json",

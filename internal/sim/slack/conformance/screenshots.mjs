@@ -129,6 +129,45 @@ async function twoPeople(browser) {
   }
 }
 
+// outside is what people see outside of a case's thread: the window of the shortcut, the list of a
+// channel's cases, the Home tab.
+async function outside(browser, url) {
+  const look = { deviceScaleFactor: scale, patience: 60_000, colorScheme: 'light', locale: 'en-GB' };
+  const { page } = await open(browser, url, { viewport: { width: 1280, height: 800 }, ...look });
+  await page.locator('#channel .composer-text').fill('[FIRING] checkout: 38 % of requests fail\nGET https://shop.example.com/cart answers 502 since 10:40\nseverity: critical, region: east');
+  await page.keyboard.press('Enter');
+  const line = page.locator('#channel .msg', { hasText: 'requests fail' }).last();
+  await line.waitFor();
+  await line.hover();
+  await line.getByRole('button', { name: 'More actions' }).click();
+  await page.locator('.menu-item', { hasText: 'Investigate this' }).click();
+  await modal(page).locator('textarea').waitFor();
+  await shoot(page, 'shortcut', await around(modal(page), 640, 460));
+  await page.keyboard.press('Escape');
+  await modal(page).waitFor({ state: 'detached' });
+  await use(page, 'checkout gets 502');
+  await thread(page);
+  await card(page).waitFor();
+  await page.locator('#channel .composer-text').fill('/ghost list');
+  await page.keyboard.press('Enter');
+  const list = page.locator('#channel .ephemeral', { hasText: 'Cases of this channel' });
+  await list.waitFor();
+  const b = await list.boundingBox();
+  await shoot(page, 'list', { x: b.x, y: b.y - 4, width: b.width, height: b.height + 8 });
+  const home = async p => {
+    await p.locator('.tab', { hasText: 'Home' }).click();
+    await p.locator('.home').getByText('Open the card').waitFor();
+  };
+  await page.locator('.side-item', { hasText: 'Ghost' }).click();
+  await home(page);
+  await shoot(page, 'home', { x: 260, y: 44, width: 780, height: 440 });
+  const phone = await open(browser, url, { viewport: { width: 390, height: 844 }, isMobile: true, hasTouch: true, ...look });
+  await phone.page.goto(url + '/#/list');
+  await phone.page.locator('.side-item', { hasText: 'Ghost' }).tap();
+  await home(phone.page);
+  await shoot(phone.page, 'home-phone');
+}
+
 // ---- recorded terminals ----
 
 const colours = ['#1d1f21', '#f2637f', '#5fd7a7', '#e2c065', '#6cb6f5', '#c792ea', '#5bd1d7', '#e6e5e7', '#8b8a8e', '#ff8aa0', '#8aecc4', '#f5d77a', '#9ccfff', '#dcb6f7', '#8ee6ea', '#ffffff'];
@@ -195,9 +234,10 @@ fs.mkdirSync(into, { recursive: true });
 const browser = await start(240_000);
 const { url, end } = await demo();
 try {
-  await incident(browser, url);
-  await twoPeople(browser);
-  for (const f of fs.readdirSync(into).filter(f => f.endsWith('.txt'))) await terminal(browser, f.slice(0, -4));
+  if (!process.env.ONLY) await incident(browser, url);
+  await outside(browser, url);
+  if (!process.env.ONLY) await twoPeople(browser);
+  if (!process.env.ONLY) for (const f of fs.readdirSync(into).filter(f => f.endsWith('.txt'))) await terminal(browser, f.slice(0, -4));
 } finally {
   await browser.close();
   await end();

@@ -163,6 +163,7 @@ function drawChannel(moved) {
     return;
   }
   $('channel').firstChild.replaceWith(head(c));
+  $('channel').querySelector('.composer-box').hidden = !!c.is_im && tab === 'home'; // a tab is not written to
   $('channel').querySelector('.status').replaceWith(status(c.id, ''));
   drawFeed(false);
 }
@@ -203,6 +204,7 @@ function drawHome() {
     act: (e, b, chosen, node) => act(e, node, () => api('click', { view_id: v.id, user: S.me, action_id: e.action_id, block_id: b.block_id, option: chosen, values: values(body) })),
   }) : h('p', { class: 'muted' }, 'The app shows nothing here.'));
   feed.replaceChildren(body);
+  feed.scrollTop = 0;
 }
 
 // morph replaces the children of a list but leaves those that are the same element in place, so that

@@ -78,7 +78,8 @@ function content(m) {
   else if (m.text) box.append(h('div', { class: 'b-text' }, mrkdwn(m.text)));
   if (m.edited_ts && !hasBlocks) box.append(h('span', { class: 'edited' }, ' (edited)'));
   for (const a of m.attachments || []) {
-    box.append(h('div', { class: 'attachment' }, a.pretext && mrkdwn(a.pretext), a.title && h('b', {}, a.title), a.text && h('div', {}, mrkdwn(a.text)), a.blocks && blocks(a.blocks, {})));
+    box.append(h('div', { class: 'attachment' }, a.pretext && h('div', {}, mrkdwn(a.pretext)), a.title && h('div', {}, h('b', {}, a.title)), a.text && h('div', {}, mrkdwn(a.text)),
+      (a.fields || []).map(f => h('div', {}, h('b', {}, f.title), ' ', mrkdwn(String(f.value)))), a.blocks && blocks(a.blocks, {})));
   }
   if (m.files && m.files.length) box.append(h('div', { class: 'files' }, m.files.map(f => fileCard(f, viewer))));
   if (m.streaming) box.append(h('span', { class: 'typing' }, '●'));

@@ -52,7 +52,8 @@ export function dateNode(seconds, format, fallback) {
 
 export function linkNode(url, label) {
   if (!/^(https?:|mailto:)/i.test(url)) return document.createTextNode(label || url);
-  return h('a', { href: url, target: '_blank', rel: 'noreferrer noopener', title: url }, label || url);
+  const own = url.startsWith(location.origin + '/archives/'); // a message of this workspace: no new window
+  return h('a', { href: url, target: own ? undefined : '_blank', rel: 'noreferrer noopener', title: url }, label || url);
 }
 
 export const unescape = s => s.replace(/&lt;/g, '<').replace(/&gt;/g, '>').replace(/&amp;/g, '&');
