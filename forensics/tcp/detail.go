@@ -262,11 +262,6 @@ const (
 // reset makes details as new.
 func (d *Detail) reset() {
 	*d = Detail{}
-	d.begin()
-}
-
-// begin prepares details that are new.
-func (d *Detail) begin() {
 	d.Gap.Use(d.room[:roomGap])
 	for i, x := range [...]*stat.Dist{&d.RTT[0], &d.RTT[1], &d.Turns.Server, &d.Turns.Mid} {
 		x.Use(d.room[roomGap+i*roomRTT:][:roomRTT])
@@ -290,7 +285,7 @@ func (t *Tracker) detail(s *Stream) *Detail {
 			t.details = append(t.details, new([detailChunk]Detail))
 		}
 		t.made++
-		t.detailAt(i).begin()
+		t.detailAt(i).reset() // it is zero; this loads it at once, and not line by line when it is used
 	}
 	s.detail = i + 1
 	return t.detailAt(i)
