@@ -3,9 +3,6 @@
 // the order in which they were filled: what a stage computes depends on nothing but
 // the input, however many cores there are. The number of batches bounds how far the
 // first stage runs ahead.
-//
-// Batches are handed on several at a time, unless the next stage would have nothing to
-// do: waking a goroutine on another core takes as long as a good part of a batch.
 package belt
 
 import (
@@ -59,48 +56,23 @@ func move[T any](free chan *T, crash *atomic.Pointer[string], fill func(*T) bool
 		}
 		from := in
 		work.Go(func() {
-			done := hand[T]{to: out}
 			for b := range from {
 				try(stage, b, crash)
-				done.add(b, len(from) == 0)
+				out <- b
 			}
-			done.pass()
 			if !last {
 				close(out)
 			}
 		})
 		in = out
 	}
-	full := hand[T]{to: first}
-	defer full.pass() // before first is closed
 	for crash.Load() == nil {
 		b := <-free
 		if !fill(b) {
 			return
 		}
-		full.add(b, len(free) == 0)
+		first <- b
 	}
-}
-
-// hand holds batches until it passes them on: half of all, or what there is when its owner
-// would have to wait.
-type hand[T any] struct {
-	to   chan<- *T
-	held []*T
-}
-
-func (h *hand[T]) add(b *T, idle bool) {
-	h.held = append(h.held, b)
-	if idle || 2*len(h.held) >= cap(h.to) {
-		h.pass()
-	}
-}
-
-func (h *hand[T]) pass() {
-	for _, b := range h.held {
-		h.to <- b
-	}
-	h.held = h.held[:0]
 }
 
 // try runs a stage, until one of them has panicked.

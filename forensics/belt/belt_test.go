@@ -114,19 +114,3 @@ func TestPanic(t *testing.T) {
 		}
 	}
 }
-
-// TestHand: half of all batches go on at once, and whatever there is when the owner would wait.
-func TestHand(t *testing.T) {
-	to := make(chan *load, 8)
-	h := hand[load]{to: to}
-	var got []int
-	for i, idle := range []bool{false, false, false, false, false, true, true, false} {
-		h.add(&load{n: i}, idle)
-		got = append(got, len(to))
-	}
-	h.pass()
-	got = append(got, len(to))
-	if want := []int{0, 0, 0, 4, 4, 6, 7, 7, 8}; !slices.Equal(got, want) {
-		t.Errorf("passed on so far: %v, want %v", got, want)
-	}
-}
