@@ -22,6 +22,10 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 	sctx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
 	a := entry.Asked{User: c.UserID, Team: c.TeamID, Channel: c.ChannelID, Delivery: "slash " + c.TriggerID}
+	if verb, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(c.Text)), " "); c.ResponseURL != "" && (verb == "status" || verb == "list") {
+		f.readOut(ctx, j, c, a)
+		return
+	}
 	out := f.counter.Do(sctx, a, strings.TrimSpace(unmarkup(c.Text, func(id string) string { return f.name(sctx, id) })))
 	if out.Text == "" {
 		f.ack(ctx, j, nil)
@@ -32,6 +36,24 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 		answer["blocks"] = out.Blocks
 	}
 	f.ack(ctx, j, answer)
+}
+
+// readOut answers a command that only reads, after its acknowledgement: nothing has to be
+// durable before, and reading a thousand cases takes its time.
+func (f *Front) readOut(ctx context.Context, j job, c slackgo.SlashCommand, a entry.Asked) {
+	f.ack(ctx, j, nil)
+	f.whispers.leave(f.log, func(ctx context.Context) {
+		rctx, done := context.WithTimeout(ctx, callTimeout)
+		defer done()
+		out := f.counter.Do(rctx, a, strings.TrimSpace(unmarkup(c.Text, func(id string) string { return f.name(rctx, id) })))
+		opts := []slackgo.MsgOption{slackgo.MsgOptionResponseURL(c.ResponseURL, slackgo.ResponseTypeEphemeral), slackgo.MsgOptionText(out.Text, false)}
+		if out.Blocks != nil {
+			opts = append(opts, slackgo.MsgOptionBlocks(out.Blocks...))
+		}
+		if _, _, err := f.api.PostMessageContext(rctx, c.ChannelID, opts...); err != nil {
+			f.log.Warn("answer to a command is not shown", "channel", c.ChannelID, "err", err)
+		}
+	})
 }
 
 // introduce lets the journal have the name of somebody who did something that counts;

@@ -15,6 +15,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/access"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/kit"
 	"ghostbot/bot/slack/pace"
 	"ghostbot/bot/thread"
 )
@@ -98,6 +99,12 @@ func metadata(m show.Message) slackgo.MsgOption {
 	return slackgo.MsgOptionMetadata(slackgo.SlackMetadata{EventType: metadataType, EventPayload: map[string]any{"case": m.SessionID, "key": m.Key, "entry": m.Entry}})
 }
 
+// render is a message as it is sent.
+func (f *Front) render(m show.Message) (string, []slackgo.Block) {
+	text, blocks := render(m)
+	return kit.Whole(text, blocks, f.redact)
+}
+
 // Post implements [bot.Front].
 func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, error) {
 	ctx, done := context.WithTimeout(ctx, callTimeout)
@@ -110,7 +117,7 @@ func (f *Front) Post(ctx context.Context, p bot.Place, m show.Message) (string, 
 	case show.KindLog:
 		m.Log = f.withName(ctx, m.Log)
 	}
-	text, blocks := render(m)
+	text, blocks := f.render(m)
 	ts, err := f.post(ctx, p, m, text, blocks)
 	if final(err) {
 		f.log.Error("slack refuses the layout of a message, it is sent as plain text", slog.String("key", m.Key), "err", err)
@@ -179,11 +186,11 @@ func (f *Front) Update(ctx context.Context, p bot.Place, addr string, m show.Mes
 	defer done()
 	defer f.changed(m.Kind)
 	defer f.doing(p, m)
-	text, blocks := render(m)
+	text, blocks := f.render(m)
 	_, _, _, err := f.api.UpdateMessageContext(ctx, p.Channel, addr,
-		slackgo.MsgOptionText(cut(text, 3900), false), slackgo.MsgOptionBlocks(blocks...), metadata(m))
+		slackgo.MsgOptionText(text, false), slackgo.MsgOptionBlocks(blocks...), metadata(m))
 	if final(err) && code0(err) != "message_not_found" {
-		_, _, _, err = f.api.UpdateMessageContext(ctx, p.Channel, addr, slackgo.MsgOptionText(cut(text, 3900), false), metadata(m))
+		_, _, _, err = f.api.UpdateMessageContext(ctx, p.Channel, addr, slackgo.MsgOptionText(text, false), metadata(m))
 	}
 	return classify(err)
 }

@@ -23,8 +23,16 @@ const (
 	actAnswer  = "ghost_answer_" // followed by the option's key
 )
 
+// textMax bounds the text beside the blocks: an edit may have 4,000 characters.
+const textMax = 3900
+
 // render lays a message out. It is pure: the same message gives the same blocks.
 func render(m show.Message) (text string, blocks []slackgo.Block) {
+	defer func() {
+		if text = cut(text, textMax); strings.TrimSpace(text) == "" {
+			text = "(nothing that can be shown)"
+		}
+	}()
 	switch m.Kind {
 	case show.KindRoot:
 		return renderRoot(m)
@@ -75,7 +83,7 @@ func who(id string) slackgo.RichTextSectionElement {
 	case strings.HasPrefix(m, "<!subteam^"):
 		return slackgo.NewRichTextSectionUserGroupElement(id)
 	}
-	return word(oneLine(id))
+	return word(cut(oneLine(id), 80))
 }
 
 func renderRoot(m show.Message) (string, []slackgo.Block) {
@@ -419,7 +427,7 @@ func batches(lines []string, n int) []string {
 
 func renderQuestion(m show.Message) (string, []slackgo.Block) {
 	q, a := m.Question.Question, m.Question.Answer
-	text := cut(q.Text, 2000)
+	text := cut(q.Text, 1500) // with a full page of picks it stays within what Slack takes of one message
 	blocks := []slackgo.Block{slackgo.NewRichTextBlock("question", slackgo.NewRichTextSection(word(clean(text))))}
 	for i, part := range batches(m.Question.Commands, commandMax) {
 		blocks = append(blocks, slackgo.NewRichTextBlock(fmt.Sprintf("commands%d", i), pre(part)))
@@ -465,14 +473,14 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 	v := m.Log
 	what, ok := logWords[v.What]
 	if !ok {
-		what = oneLine(v.What)
+		what = cut(oneLine(v.What), 60)
 	}
 	line := []slackgo.RichTextSectionElement{bold(what)}
 	switch {
 	case v.Name != "": // they know what they did
-		line = append(line, word(" by "), bold("@"+oneLine(v.Name)))
+		line = append(line, word(" by "), bold("@"+cut(oneLine(v.Name), 80)))
 	case v.By != "":
-		line = append(line, word(" by "), who(v.By))
+		line = append(line, word(" by "), who(cut(v.By, 80)))
 	}
 	body := cut(oneLine(v.Body), 500)
 	said := v.What == "heard" || v.What == "reason" // a person's own words
@@ -482,7 +490,7 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 	for _, o := range v.Links {
 		label := "open its thread"
 		if len(v.Links) > 1 {
-			label = "open " + oneLine(o.Case)
+			label = "open " + cut(oneLine(o.Case), 60)
 		}
 		if safeLink(o.Link) {
 			line = append(line, word("  ·  "), slackgo.NewRichTextSectionLinkElement(o.Link, label, nil))
@@ -495,17 +503,17 @@ func renderLog(m show.Message) (string, []slackgo.Block) {
 	blocks := []slackgo.Block{slackgo.NewRichTextBlock("line", parts...)}
 	var foot []string
 	if v.Note != "" {
-		foot = append(foot, escape(v.Note))
+		foot = append(foot, escape(cut(v.Note, 400)))
 	}
 	if v.Head != "" {
-		foot = append(foot, fmt.Sprintf("head `%s` at entry %d", escape(v.Head), v.N))
+		foot = append(foot, fmt.Sprintf("head `%s` at entry %d", escape(cut(v.Head, 80)), v.N))
 	}
 	if len(foot) > 0 {
 		blocks = append(blocks, contextLine(strings.Join(foot, "  ·  ")))
 	}
 	text := cut(strings.TrimSuffix(oneLine(what+": "+v.Body), ":"), 300)
 	if v.Note != "" {
-		text += " (" + v.Note + ")"
+		text += " (" + cut(oneLine(v.Note), 400) + ")"
 	}
 	return escape(text), blocks
 }
@@ -516,7 +524,7 @@ func renderReport(m show.Message) (string, []slackgo.Block) {
 	blocks := []slackgo.Block{
 		slackgo.NewHeaderBlock(plainText(r.Title, 150)),
 		slackgo.NewRichTextBlock("summary", prose(cut(r.Summary, 1500))),
-		contextLine("*" + tame(verdictText(r.Verdict)) + "*  ·  confidence *" + tame(r.Confidence) + "*  ·  case `" + escape(m.SessionID) + "`"),
+		contextLine("*" + cut(tame(verdictText(r.Verdict)), 80) + "*  ·  confidence *" + cut(tame(r.Confidence), 40) + "*  ·  case `" + escape(m.SessionID) + "`"),
 	}
 	var parts []slackgo.RichTextElement
 	if len(r.Causes) > 0 {

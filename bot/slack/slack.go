@@ -66,7 +66,8 @@ type Options struct {
 	BotToken string // xoxb-
 	APIURL   string // "" for Slack's own; a missing slash at the end is added
 	Log      *slog.Logger
-	Redact   func(string) string
+	// Redact masks credentials in what is sent; nil: nothing is masked here.
+	Redact func(string) string
 	// Transport carries the calls of the Web API; nil: over the network.
 	Transport http.RoundTripper
 	// Socket are options of the connection.
@@ -81,6 +82,8 @@ type Front struct {
 	desk *bot.Desk
 	me   *slackgo.AuthTestResponse
 	gate *pace.Gate
+	// redact masks credentials; nil: nothing is masked.
+	redact func(string) string
 	// Connections so far; next is closed at the next one.
 	mu      sync.Mutex
 	conns   uint64
@@ -106,8 +109,9 @@ func New(o Options) (*Front, error) {
 		o.Transport = many
 	}
 	f := &Front{
-		log:  log,
-		gate: pace.NewGate(), next: make(chan struct{}), whispers: make(lane, queueLen), windows: make(lane, queueLen),
+		redact: o.Redact,
+		log:    log,
+		gate:   pace.NewGate(), next: make(chan struct{}), whispers: make(lane, queueLen), windows: make(lane, queueLen),
 	}
 	opts := []slackgo.Option{
 		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout, Transport: &pace.Transport{Base: o.Transport, Refused: f.refused}}),

@@ -56,7 +56,9 @@ func serve(ctx context.Context, c *cli, args []string) error {
 		return fail(exitUsage, "%w", err)
 	}
 	defer c.ops.Close()
-	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Log: log, Transport: c.ops.Transport()})
+	masks := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}})
+	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Log: log, Transport: c.ops.Transport(),
+		Redact: func(s string) string { return masks.Redact(s).Text }})
 	if err != nil {
 		return fail(exitUsage, "%w", err)
 	}

@@ -48,7 +48,7 @@ func rightToLeft(r rune) bool {
 func Mention(id string) string {
 	for _, r := range id {
 		if !(r >= 'A' && r <= 'Z' || r >= '0' && r <= '9') {
-			return Escape(id)
+			return Escape(Cut(id, 80))
 		}
 	}
 	switch {
@@ -57,7 +57,7 @@ func Mention(id string) string {
 	case strings.HasPrefix(id, "U"), strings.HasPrefix(id, "W"):
 		return "<@" + id + ">"
 	}
-	return Escape(id)
+	return Escape(Cut(id, 80))
 }
 
 // PlainText is a plain_text object, which parses no markup.

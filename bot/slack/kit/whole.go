@@ -1,0 +1,93 @@
+package kit
+
+import (
+	"encoding/json"
+
+	slackgo "github.com/slack-go/slack"
+)
+
+// Withheld stands where the parts of a message held a credential together.
+const Withheld = "[withheld: a credential, in parts]"
+
+// Whole looks for credentials again in a message as people see it, after it was put together: one that is
+// split over two parts is none in either of them. redact masks credentials in a text. What it
+// finds across neighbours is withheld in both.
+func Whole(text string, blocks []slackgo.Block, redact func(string) string) (string, []slackgo.Block) {
+	if redact == nil {
+		return text, blocks
+	}
+	text = redact(text)
+	raw, err := json.Marshal(blocks)
+	if err != nil || len(blocks) == 0 {
+		return text, blocks
+	}
+	var v any
+	if json.Unmarshal(raw, &v) != nil {
+		return text, blocks
+	}
+	var leaves []leaf
+	gather(v, &leaves)
+	if !mask(leaves, redact) {
+		return text, blocks
+	}
+	var out slackgo.Blocks
+	if raw, err = json.Marshal(v); err != nil || json.Unmarshal(raw, &out) != nil {
+		return Withheld, nil
+	}
+	return text, out.BlockSet
+}
+
+// leaf is a text that people see.
+type leaf struct {
+	of  map[string]any
+	key string
+}
+
+func (l leaf) get() string {
+	s, _ := l.of[l.key].(string)
+	return s
+}
+
+// gather finds the texts of a message in the order in which they are shown.
+func gather(v any, out *[]leaf) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			gather(e, out)
+		}
+	case map[string]any:
+		if _, ok := v["text"].(string); ok {
+			*out = append(*out, leaf{v, "text"})
+		}
+		for _, k := range []string{"text", "label", "title", "fields", "elements", "element", "accessory", "options", "placeholder", "hint", "confirm"} {
+			if _, plain := v[k].(string); !plain {
+				gather(v[k], out)
+			}
+		}
+	}
+}
+
+// mask withholds what is a credential alone or with its neighbour.
+func mask(leaves []leaf, redact func(string) string) (masked bool) {
+	was, alone, apart := make([]string, len(leaves)), make([]string, len(leaves)), make([]bool, len(leaves))
+	for i, l := range leaves {
+		was[i] = l.get()
+		alone[i] = redact(was[i])
+	}
+	for i := 1; i < len(leaves); i++ {
+		for _, sep := range []string{"", " "} {
+			if was[i-1] != "" && was[i] != "" && redact(was[i-1]+sep+was[i]) != alone[i-1]+sep+alone[i] {
+				apart[i-1], apart[i] = true, true
+			}
+		}
+	}
+	for i, l := range leaves {
+		if apart[i] {
+			alone[i] = Withheld
+		}
+		if alone[i] != was[i] {
+			l.of[l.key], masked = alone[i], true
+		}
+	}
+	return masked
+}
