@@ -10,7 +10,7 @@ export GOFLAGS
 # where tests that skip for want of the real az say so; a new name each time, so that none is cached
 SKIPS := $(shell mktemp -u)
 
-.PHONY: approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
+.PHONY: approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-scale bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -108,6 +108,10 @@ bench-latency:
 bench-waiting:
 	@echo "== cases that wait for an approval: memory, processor time, and the latency of 200 further ones (10 min for 500)"
 	@GHOST_WAITING=$${GHOST_WAITING:-500} $(GO) test -run '^$$' -bench WaitingCases -benchtime 200x -timeout 60m ./internal/e2e/
+
+bench-scale:
+	@echo "== what cases ask of a shared Redis: commands for each SAFE command, bytes for each case"
+	@$(GO) test -run '^$$' -bench SharedStore -benchtime 10x -timeout 30m ./internal/e2e/
 
 triage-rounds:
 	@echo "== 100,000 processes; then plan, apply, verify against recycled process numbers (make test takes 5,000 and 100)"
