@@ -208,13 +208,22 @@ func (f *Front) whisper(cb slackgo.InteractionCallback, text string) {
 	if channel == "" {
 		channel = cb.Channel.ID
 	}
-	thread := cb.Message.ThreadTimestamp
-	f.whisperTo(channel, thread, cb.User.ID, text)
+	what := ""
+	if as := cb.ActionCallback.BlockActions; len(as) > 0 {
+		what = as[0].ActionID + " " + cb.Container.MessageTs
+	}
+	f.whisperAbout(what, channel, cb.Message.ThreadTimestamp, cb.User.ID, text)
 }
 
 // whisperTo leaves the telling to others: a worker is there for decisions, and a
 // Slack that is slow with answers must not keep it from them.
 func (f *Front) whisperTo(channel, thread, user, text string, blocks ...slackgo.Block) {
+	f.whisperAbout("", channel, thread, user, text, blocks...)
+}
+
+// whisperAbout is whisperTo about a button: each one is answered, even in the same words, but
+// one that is pressed again and again is not answered again and again.
+func (f *Front) whisperAbout(about, channel, thread, user, text string, blocks ...slackgo.Block) {
 	f.whispers.leave(f.log, func(ctx context.Context) {
 		wctx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
@@ -225,7 +234,7 @@ func (f *Front) whisperTo(channel, thread, user, text string, blocks ...slackgo.
 		if thread != "" {
 			opts = append(opts, slackgo.MsgOptionTS(thread))
 		}
-		if !f.mayWhisper(wctx, strings.Join([]string{channel, thread, user, text}, " ")) {
+		if !f.mayWhisper(wctx, strings.Join([]string{about, channel, thread, user, text}, " ")) {
 			return
 		}
 		if _, err := f.api.PostEphemeralContext(wctx, channel, user, opts...); err != nil {
