@@ -192,11 +192,11 @@ func (h *Home) all() (out []string) {
 		}
 		return h.people[b].opened.Compare(h.people[a].opened)
 	})
-	out = out[:min(len(out), crowd)]
-	for _, u := range out {
-		h.people[u].due = false
+	for i, u := range out {
+		h.dirty = h.dirty || i >= crowd && h.people[u].due
+		h.people[u].due = h.people[u].due && i >= crowd
 	}
-	return out
+	return out[:min(len(out), crowd)]
 }
 
 func (h *Home) publish(ctx context.Context, users []string) {
