@@ -62,18 +62,18 @@ func (s *Shell) environ(p Proposal) []string {
 	return env
 }
 
-// behind tells the product's own verb that ends processes which answer of people
-// stands behind it: the entry that they were shown, and who they were. No other
-// command gets these, and one that nobody approved gets none.
-func behind(p Proposal, d Decided) []string {
-	by := d.Votes
-	if len(by) == 0 && d.By != "" {
-		by = []string{d.By}
-	}
-	if p.Class != Risky || !policy.Ends(p.Rule) || d.Decision != approved || len(by) == 0 || p.AuditID == "" {
+// stands tells the product's own verb that ends processes where the answer of people
+// stands that is behind it: which entry, in which journals. No other command is told,
+// and one that nobody approved is not. It believes the journals, not these variables.
+func (s *Shell) stands(p Proposal, d Decided) []string {
+	if p.Class != Risky || !policy.Ends(p.Rule) || d.Decision != approved || len(d.Votes) == 0 && d.By == "" || p.AuditID == "" {
 		return nil
 	}
-	return []string{"GHOST_APPROVAL=" + p.AuditID, "GHOST_APPROVED_BY=" + strings.Join(by, ",")}
+	env := []string{"GHOST_APPROVAL=" + p.AuditID}
+	if s.opt.Journals != "" {
+		env = append(env, "GHOST_AUDIT_DIR="+s.opt.Journals)
+	}
+	return env
 }
 
 func names(env []string, name string) bool {

@@ -394,7 +394,7 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 
 func (s *Shell) spec(p Proposal, startBy time.Duration, d Decided) process.Spec {
 	return process.Spec{
-		Path: p.Program, Argv: p.Argv, Dir: p.Dir, Env: append(s.environ(p), behind(p, d)...), Mark: p.ID, StartBy: startBy, Timeout: p.Timeout,
+		Path: p.Program, Argv: p.Argv, Dir: p.Dir, Env: append(s.environ(p), s.stands(p, d)...), Mark: p.ID, StartBy: startBy, Timeout: p.Timeout,
 		Lease: s.opt.Lease, Limits: s.opt.Limits, OutputLimit: s.opt.OutputLimit, Self: s.opt.Self, SelfArgs: s.opt.SelfArgs,
 	}
 }

@@ -73,8 +73,11 @@ type Options struct {
 	// and find in the journal is the real one.
 	Anonymizer *anonymize.Anonymizer
 
-	ReadOnly  bool                       // no RISKY command is ever offered
-	Identity  func() string              // cloud account and subscription, asked for az commands; must be quick
+	ReadOnly bool          // no RISKY command is ever offered
+	Identity func() string // cloud account and subscription, asked for az commands; must be quick
+	// Journals is the absolute directory of the case's journals: the verb that ends
+	// processes looks its approval up there.
+	Journals  string
 	Requester string                     // who opened the case
 	Env       func(tool string) []string // NAME=value additions to a tool's environment; names of ours are dropped
 	Now       func() time.Time           // default time.Now

@@ -98,13 +98,21 @@ type program struct {
 	process  string // names this process in leases
 }
 
+// absolute is dir as processes in other directories name it.
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
 // assemble builds everything but the register and the desk.
 func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*program, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: c.audits(), workDir: cmp.Or(cfg.WorkDir, filepath.Join(c.state(), "work")), self: self, process: processName(),
+	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: absolute(c.audits()), workDir: cmp.Or(cfg.WorkDir, filepath.Join(c.state(), "work")), self: self, process: processName(),
 		policy:   policy.New(policy.Options{Self: self}),
 		redactor: cfg.redactor(),
 	}
@@ -246,7 +254,7 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 	shell, err := safeexec.New(safeexec.Options{
 		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Shell, Approver: parts.Approver,
 		Redactor: p.redactor, Dir: dir, Path: p.cfg.Path, Identity: p.cfg.cloud().Identity, ApprovalTTL: p.cfg.ApprovalTTL,
-		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester, Anonymizer: hide,
+		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester, Anonymizer: hide, Journals: p.auditDir,
 	})
 	if err != nil {
 		return nil, err

@@ -488,3 +488,33 @@ func TestTriageBadInput(t *testing.T) {
 		}
 	}
 }
+
+// An edit that lets another program start the verb that ends processes, with an approval
+// of its own making, ends nothing: what was approved is not that verb, and the verb
+// believes the journals only.
+func TestTriageApprovalOfItsOwnMaking(t *testing.T) {
+	t.Parallel() // they wait more than they do
+	s := stage(t, "wrapped-server")
+	l := newLab(t)
+	l.run()
+	sid, card := l.plan("--pid " + strconv.Itoa(s.pid))
+	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
+	ask := l.said("incidents", "agent apply --here --attended")
+	command, id := "", ""
+	for _, e := range l.journal(sid) {
+		var b struct{ Command string }
+		if e.Kind == "proposed" && json.Unmarshal(e.Body, &b) == nil && strings.Contains(b.Command, " agent apply ") {
+			command, id = b.Command, fmt.Sprintf("%s_%03d", sid, e.N)
+		}
+	}
+	o := l.click("incidents", l.approver(1), ask.TS, "Modify")
+	if o := l.submit(o.ViewID, l.approver(1), map[string]any{"command": "env GHOST_APPROVAL=" + id + " GHOST_AUDIT_DIR=" + l.state + "/audit " + command}); !o.OK {
+		t.Fatalf("edit: %+v", o)
+	}
+	edited := l.said("incidents", "Approval needed: env GHOST_APPROVAL")
+	l.click("incidents", l.approver(0), edited.TS, "Approve")
+	l.closed(sid)
+	if !s.alive() {
+		t.Fatal("an approval of its own making ended a process")
+	}
+}

@@ -27,11 +27,10 @@ var signals = []string{"kill", "pkill", "killall", "skill", "snice", "tgkill", "
 func hosts(argv []string, self, rule, reason string) (string, string) {
 	switch {
 	case self != "" && argv[0] == self && len(argv) > 2 && argv[1] == "agent" && argv[2] == "apply":
-		medium := slices.Equal(flagged(argv, "--max-risk"), []string{"medium"})
-		if loses := slices.ContainsFunc(argv, func(a string) bool { return strings.Contains(a, "accept-data-loss") }); loses && medium {
+		switch medium, loses := bound(argv[3:]); {
+		case medium && loses:
 			return RuleEndLoss, "acts on one process, which is held and compared with the plan first; what it has not finished writing may be lost; its risk is else at most medium"
-		}
-		if medium {
+		case medium:
 			return RuleEnd, "acts on one process, which is held and compared with the plan first; its risk is at most medium"
 		}
 		return RuleEndHigh, "acts on processes whose risk may be high: others depend on them, or data may be lost"
@@ -41,14 +40,37 @@ func hosts(argv []string, self, rule, reason string) (string, string) {
 	return rule, reason
 }
 
-// flagged are all values that a flag is given.
-func flagged(argv []string, name string) (out []string) {
-	for i, a := range argv {
-		if v, ok := strings.CutPrefix(strings.TrimLeft(a, "-"), strings.TrimLeft(name, "-")+"="); ok {
-			out = append(out, v)
-		} else if strings.TrimLeft(a, "-") == strings.TrimLeft(name, "-") && i+1 < len(argv) {
-			out = append(out, argv[i+1])
+// bound reads what an apply binds itself to. It knows the flags of a card and no
+// others: a line that can be read in two ways, or that says something twice, binds
+// to nothing.
+func bound(args []string) (medium, loses bool) {
+	seen := map[string]bool{}
+	for i := 0; i < len(args); i++ {
+		name, value, glued := strings.Cut(strings.TrimPrefix(strings.TrimPrefix(args[i], "-"), "-"), "=")
+		if !strings.HasPrefix(args[i], "-") || seen[name] {
+			return false, false
+		}
+		seen[name] = true
+		switch name {
+		case "here", "attended", "accept-data-loss":
+			if glued && value != "true" {
+				return false, false
+			}
+			loses = loses || name == "accept-data-loss"
+		case "session", "targets", "action", "exit-code", "max-risk":
+			if !glued {
+				if i++; i == len(args) {
+					return false, false
+				}
+				value = args[i]
+			}
+			if value == "" || value[0] == '-' {
+				return false, false
+			}
+			medium = medium || name == "max-risk" && value == "medium"
+		default:
+			return false, false
 		}
 	}
-	return out
+	return medium, loses
 }

@@ -17,6 +17,8 @@ func TestHostProcesses(t *testing.T) {
 		apply + "--max-risk medium --accept-data-loss": "RISKY agent-apply-data-loss", apply + "--accept-data-loss=true --max-risk=medium": "RISKY agent-apply-data-loss", apply + "--accept-data-loss": "RISKY agent-apply-high",
 		apply: "RISKY agent-apply-high", apply + "--max-risk high": "RISKY agent-apply-high", apply + "--max-risk medium --max-risk high": "RISKY agent-apply-high",
 		apply + "--max-risk=medium --max-risk=high": "RISKY agent-apply-high", apply + "--max-risk": "RISKY agent-apply-high", apply + "--max-risk mediu": "RISKY agent-apply-high",
+		self + " agent apply --here --session --max-risk=medium --session sess-x --targets 7:x --attended": "RISKY agent-apply-high", apply + "--max-risk medium --recommended": "RISKY agent-apply-high",
+		apply + "--max-risk medium --yes": "RISKY agent-apply-high", apply + "--max-risk medium x": "RISKY agent-apply-high", apply + "--accept-data-loss=false --max-risk=medium": "RISKY agent-apply-high", apply + "--config --max-risk=medium": "RISKY agent-apply-high",
 		"ghostbot agent apply --max-risk medium": "RISKY unknown-program", "/tmp/ghostbot agent apply --max-risk medium": "RISKY path",
 		"kill 4711": "RISKY signal", "kill -9 4711": "RISKY signal", "pkill nginx": "RISKY signal", "killall nginx": "RISKY signal", "/bin/kill 4711": "RISKY signal", "kill -HUP 1": "RISKY signal",
 		"kill -9 -4711": "RISKY signal", "sudo kill 4711": "RISKY wrapper", "kill 1": "FORBIDDEN catastrophe", "kill -- -1": "FORBIDDEN catastrophe", "kill 0": "FORBIDDEN catastrophe", "killall5": "FORBIDDEN catastrophe",

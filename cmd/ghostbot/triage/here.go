@@ -2,10 +2,13 @@ package triage
 
 import (
 	"flag"
+	"fmt"
 	"os"
 	"path/filepath"
 	"time"
 
+	"ghostbot/cmd/ghostbot/answer"
+	"ghostbot/safeexec/policy"
 	"ghostbot/triage/act"
 	"ghostbot/triage/plan"
 	"ghostbot/triage/scan"
@@ -25,10 +28,11 @@ type hereOptions struct {
 }
 
 // Variables that the gate sets for a command that people approved, and never for
-// another one: which entry of the case's journal it is, and who they were.
+// another one: which entry of the case's journals it is, and where those lie. They only
+// say where to look: the journals say who approved what.
 const (
 	envApproval = "GHOST_APPROVAL"
-	envBy       = "GHOST_APPROVED_BY"
+	envJournals = "GHOST_AUDIT_DIR"
 )
 
 func attendFlags(c *call, f *flag.FlagSet) {
@@ -58,7 +62,7 @@ const approvedFor = 10 * time.Minute
 // attend takes the answer that people gave in a case. It is about one process, and
 // the person saw on the card what kind of process it is.
 func (c *call) attend(o *act.Options) error {
-	id, by := os.Getenv(envApproval), list(os.Getenv(envBy))
+	id, dir := os.Getenv(envApproval), os.Getenv(envJournals)
 	switch {
 	case c.maxRisk != "" && c.maxRisk != "medium" && c.maxRisk != "high":
 		return usage("--max-risk %q is not known (accepted: medium high)", c.maxRisk)
@@ -68,10 +72,20 @@ func (c *call) attend(o *act.Options) error {
 		return nil
 	case len(o.Targets) != 1 || len(o.PIDs) > 0 || o.Recommended || o.Resume || o.Approval != "":
 		return usage("--attended wants exactly one --targets PID:START_ID")
-	case id == "" || len(by) == 0:
+	case id == "" || !c.here:
 		return blocked("--attended counts only in a command that people approved in a case")
 	}
-	o.Attend = &act.Approval{Approvers: by, Gate: id, Expires: time.Now().Add(approvedFor).UTC(), AcceptLoss: c.loses, Unlikely: true}
+	if dir == "" {
+		dir = filepath.Join(c.state, "audit")
+	}
+	a, err := answer.Find(dir, c.incident, id, append([]string{"agent"}, c.args...))
+	if err == nil && !policy.Ends(a.Rule) {
+		err = fmt.Errorf("%w: what was approved is no such command", answer.ErrNone)
+	}
+	if err != nil {
+		return blocked("--attended: %s", err)
+	}
+	o.Attend = &act.Approval{Approvers: a.By, Gate: id, Expires: time.Now().Add(approvedFor).UTC(), AcceptLoss: c.loses, Unlikely: true}
 	if c.maxRisk == "medium" {
 		o.Attend.MaxRisk = c.maxRisk
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"ghostbot/audit"
 	"ghostbot/triage/proc"
 	"ghostbot/triage/scan"
 	"ghostbot/triage/view"
@@ -41,6 +42,48 @@ func here(t *testing.T, args ...string) (code int, out string) {
 		return code, stderr.String()
 	}
 	return code, stdout.String()
+}
+
+// approval journals, in the directory of a case, that people approved the command with
+// these arguments, and that it starts now. The returned function ends it.
+func approval(t *testing.T, by []string, args ...string) (id string, end func()) {
+	t.Helper()
+	state := filepath.Dir(filepath.Dir(wd(t)))
+	log, err := audit.Open(t.Context(), audit.Options{Dir: filepath.Join(state, "audit"), SID: "ghost_20260314_104512", Fence: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { log.Close() })
+	add := func(kind string, body map[string]any) uint64 {
+		n, _, err := log.Journal(audit.Shell).Append(t.Context(), kind, body)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	argv := append([]string{"/opt/ghostbot/ghostbot", "agent"}, args...)
+	id = fmt.Sprintf("ghost_20260314_104512_%03d", add("proposed", map[string]any{"argv": argv, "rule": "agent-apply"}))
+	add("decided", map[string]any{"audit_id": id, "decision": "APPROVED", "by": by[len(by)-1], "votes": by})
+	add("intent", map[string]any{"audit_id": id, "argv": argv})
+	t.Setenv(envApproval, id)
+	return id, func() { add("outcome", map[string]any{"audit_id": id}); log.Close() }
+}
+
+func wd(t *testing.T) string {
+	t.Helper()
+	dir, err := os.Getwd()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// answered runs a command that people approved.
+func answered(t *testing.T, by []string, args ...string) (code int, out string) {
+	t.Helper()
+	_, end := approval(t, by, args...)
+	defer end()
+	return here(t, args...)
 }
 
 // victim is a process that nobody would miss and that is none of this program's: an
@@ -122,10 +165,9 @@ func TestAttendedWantsTheGate(t *testing.T) {
 		t.Errorf("nobody approved: %d %s", code, out)
 	}
 	t.Setenv(envApproval, "ghost_20260314_104512_007")
-	if code, _ := apply("--attended", "--targets", target); code != exitBlocked {
-		t.Errorf("approved by nobody: %d", code)
+	if code, out := apply("--attended", "--targets", target); code != exitBlocked || !strings.Contains(out, "stands behind this command") {
+		t.Errorf("an approval that no journal knows: %d %s", code, out)
 	}
-	t.Setenv(envBy, "U1")
 	for _, bad := range [][]string{
 		{"--attended"}, {"--attended", "--recommended"}, {"--attended", "--pids", fmt.Sprint(pid)}, {"--attended", "--targets", target + "," + target}, {"--attended", "--resume"}, {"--attended", "--targets", target, "--recommended"},
 		{"--attended", "--targets", target, "--max-risk", "low"}, {"--targets", target, "--accept-data-loss"}, {"--targets", target, "--max-risk", "high"}, {"--attended", "--targets", "-1:" + start}, {"--attended", "--targets", "2147483648:" + start}, {"--attended", "--targets", fmt.Sprint(pid)},
@@ -135,7 +177,7 @@ func TestAttendedWantsTheGate(t *testing.T) {
 		}
 	}
 	for _, own := range []string{fmt.Sprint(os.Getpid()), "1"} {
-		if code, out := apply("--attended", "--targets", own+":"+start); code != exitBlocked || !strings.Contains(out, "PROTECTED_PROCESS") {
+		if code, out := answered(t, []string{"U1"}, "apply", "--here", "--session", sid, "--attended", "--targets", own+":"+start); code != exitBlocked || !strings.Contains(out, "PROTECTED_PROCESS") {
 			t.Errorf("process %s: exit %d %s", own, code, out)
 		}
 	}
@@ -149,9 +191,8 @@ func TestAttended(t *testing.T) {
 	_, dir := caseDir(t)
 	pid := victim(t, "/dev/null")
 	sid, start := seen(t, pid)
-	t.Setenv(envApproval, "ghost_20260314_104512_007")
-	t.Setenv(envBy, "U1,U2")
 	args := []string{"apply", "--here", "--attended", "--exit-code", "done", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start), "--action", "kill", "--max-risk", "medium"}
+	id, end := approval(t, []string{"U1", "U2"}, args...)
 	code, out := here(t, args...)
 	if code != exitClean || !strings.Contains(out, `"outcome":"success"`) || living(pid) {
 		t.Fatalf("exit %d: %s", code, out)
@@ -159,12 +200,16 @@ func TestAttended(t *testing.T) {
 	if code, out := here(t, args...); code != exitClean || !strings.Contains(out, "already_completed") {
 		t.Errorf("again: exit %d: %s", code, out)
 	}
+	end()
+	if code, out := here(t, args...); code != exitBlocked || !strings.Contains(out, "not what runs now") {
+		t.Errorf("after its outcome: exit %d: %s", code, out)
+	}
 	b, err := os.ReadFile(filepath.Join(dir, "triage", "sessions", sid, "audit.jsonl"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	log := string(b)
-	if !strings.Contains(log, `"gate_audit_id":"ghost_20260314_104512_007"`) || !strings.Contains(log, `"approvers":["U1","U2"]`) {
+	if !strings.Contains(log, `"gate_audit_id":"`+id+`"`) || !strings.Contains(log, `"approvers":["U1","U2"]`) {
 		t.Errorf("the log does not say who approved: %s", log)
 	}
 	if strings.Index(log, `"kind":"intent"`) > strings.Index(log, `"kind":"outcome"`) || strings.Index(log, `"kind":"approval"`) > strings.Index(log, `"kind":"intent"`) {
@@ -182,16 +227,17 @@ func TestTwoRunsOfOnePlan(t *testing.T) {
 	for range 5 {
 		pid := victim(t, "/dev/null")
 		sid, start := seen(t, pid)
-		t.Setenv(envApproval, "ghost_20260314_104512_007")
-		t.Setenv(envBy, "U1")
+		args := []string{"apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start), "--max-risk", "medium"}
+		_, end := approval(t, []string{"U1"}, args...)
 		codes, outs := make([]int, 2), make([]string, 2)
 		var wg sync.WaitGroup
 		for i := range codes {
 			wg.Go(func() {
-				codes[i], outs[i] = here(t, "apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start), "--max-risk", "medium")
+				codes[i], outs[i] = here(t, args...)
 			})
 		}
 		wg.Wait()
+		end()
 		done := 0
 		for i, code := range codes {
 			switch {
@@ -233,14 +279,12 @@ func TestTamperedPlanOfACase(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	t.Setenv(envApproval, "ghost_20260314_104512_007")
-	t.Setenv(envBy, "U1")
-	code, out := here(t, "apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start))
+	code, out := answered(t, []string{"U1"}, "apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start))
 	if code != exitInternal || !living(pid) {
 		t.Errorf("exit %d: %s", code, out)
 	}
 	for _, bad := range []string{"sess-20200101-000000-aaaaaa", "../../x", "sess-x"} {
-		if code, out := here(t, "apply", "--here", "--attended", "--session", bad, "--targets", fmt.Sprintf("%d:%s", pid, start)); code != exitSession && code != exitUsage {
+		if code, out := answered(t, []string{"U1"}, "apply", "--here", "--attended", "--session", bad, "--targets", fmt.Sprintf("%d:%s", pid, start)); code != exitSession && code != exitUsage {
 			t.Errorf("session %q: exit %d %s", bad, code, out)
 		}
 	}
@@ -252,7 +296,6 @@ func TestAttendedRisk(t *testing.T) {
 	caseDir(t)
 	pid := victim(t, filepath.Join(t.TempDir(), "data")) // data at risk
 	sid, start := seen(t, pid)
-	t.Setenv(envApproval, "ghost_20260314_104512_007")
 	for _, c := range []struct {
 		by   string
 		more []string
@@ -262,8 +305,7 @@ func TestAttendedRisk(t *testing.T) {
 		{"U1,U2", []string{"--max-risk", "high"}, "data at risk"},
 		{"U1", []string{"--max-risk", "medium", "--accept-data-loss"}, ""},
 	} {
-		t.Setenv(envBy, c.by)
-		code, out := here(t, append([]string{"apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start)}, c.more...)...)
+		code, out := answered(t, strings.Split(c.by, ","), append([]string{"apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start)}, c.more...)...)
 		if c.want != "" && (code != exitBlocked || !strings.Contains(out, c.want) || !living(pid)) || c.want == "" && (code != exitApplied || living(pid)) {
 			t.Errorf("%s %q: exit %d: %s", c.by, c.more, code, out)
 		}
@@ -292,9 +334,7 @@ func TestThrottle(t *testing.T) {
 		t.Skipf("the process cannot be moved: %v", err)
 	}
 	sid, start := seen(t, pid)
-	t.Setenv(envApproval, "ghost_20260314_104512_007")
-	t.Setenv(envBy, "U1")
-	code, out := here(t, "apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start), "--action", "throttle")
+	code, out := answered(t, []string{"U1"}, "apply", "--here", "--attended", "--session", sid, "--targets", fmt.Sprintf("%d:%s", pid, start), "--action", "throttle")
 	b, err := os.ReadFile(filepath.Join(group, "cpu.max"))
 	if code != exitApplied || err != nil || strings.TrimSpace(string(b)) != "25000 100000" || !living(pid) {
 		t.Errorf("exit %d, limit %q, %v: %s", code, b, err, out)

@@ -87,6 +87,7 @@ const Usage = "snapshot|plan|explain|apply|verify|diff|status|sessions|report|ex
 type call struct {
 	s       Streams
 	verb    string
+	args    []string // as given
 	rest    []string
 	format  string
 	state   string
@@ -124,7 +125,7 @@ const gcPercent = 16
 func Run(ctx context.Context, args []string, s Streams) int {
 	debug.SetGCPercent(gcPercent)
 	shed()
-	c := &call{s: s}
+	c := &call{s: s, args: args}
 	if data := os.Getenv("GHOSTBOT_DATA"); data != "" && os.Getenv("GHOST_STATE_DIR") == "" {
 		c.s.State = data
 	}
