@@ -288,7 +288,7 @@ func (p *Projector) sleep(ctx context.Context, changed <-chan struct{}, d time.D
 	t := time.NewTimer(d)
 	defer t.Stop()
 	_, renewed := p.renewed()
-	if p.open == 0 {
+	if p.open == 0 || !p.redo.IsZero() { // nothing waits, or its turn is noted already
 		renewed = nil
 	}
 	select {
