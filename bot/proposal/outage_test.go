@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,11 +18,11 @@ import (
 // outage is a store that cannot be asked until its end.
 type outage struct {
 	store.DB
-	end time.Time
+	end atomic.Int64 // Unix time
 }
 
 func (o *outage) down() error {
-	if time.Now().Before(o.end) {
+	if time.Now().Unix() < o.end.Load() {
 		return fmt.Errorf("dial: %w", store.ErrUnavailable)
 	}
 	return nil
@@ -68,7 +69,7 @@ func TestOutageIsNoAnswer(t *testing.T) {
 				p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: "ghost_20260314_104512_001", Class: safeexec.Risky, Expires: time.Now().Add(time.Hour)}
 				ctx, cancel := context.WithTimeout(t.Context(), c.lease)
 				defer cancel()
-				down := func() { db.end = time.Now().Add(c.to - c.from) }
+				down := func() { db.end.Store(time.Now().Add(c.to - c.from).Unix()) }
 				if c.from == 0 {
 					down()
 				} else {

@@ -109,7 +109,7 @@ call complete_investigation {"confidence":"high","root_cause_summary":"Nothing l
 	if s.Left() > 0 {
 		t.Errorf("%d steps were not played", s.Left())
 	}
-	if o := l.command("incidents", l.approver(0), "/ghost status"); !strings.Contains(o.private(), "4 of 50 turns  ·  gemini-3-flash: 4 calls, ") || !strings.Contains(o.private(), " of 2000000 tokens, about $0.") {
+	if o := l.command("incidents", l.approver(0), "/ghost status "+sid); !strings.Contains(o.private(), "4 of 50 turns, gemini-3-flash: 4 calls, ") || !strings.Contains(o.private(), " of 2000000 tokens, about $0.") {
 		t.Errorf("status: %s", o.private())
 	}
 	var opened struct{ Brain string }
