@@ -5,7 +5,8 @@
 //
 // A suspicion runs through: a look at all processes, one more command that shows
 // the same independently, an end that a person has to approve, and a look at what
-// became of it. A look that finds nobody is an answer too: it refutes.
+// became of it. A look that finds nobody is an answer too: it refutes, when what it measured
+// of all processes denies the suspicion.
 package suspect
 
 import (
@@ -139,6 +140,9 @@ func Follow(s Suspicion, obs []agent.Observation, o Options) State {
 	}
 	row, found := pick(s, seen)
 	if !found {
+		if open := undenied(s, seen); open != "" {
+			return State{Verdict: agent.Unverifiable, Text: "No process could be named: " + open + ".", Gap: "The processes were looked at and the one that it is was not shown: " + open + " (" + look.AuditID + ").", Shown: []string{look.AuditID}}
+		}
 		return State{Verdict: agent.Refuted, Text: nobody(s, seen), Shown: []string{look.AuditID}}
 	}
 	st := State{Verdict: agent.Confirmed, Shown: []string{look.AuditID}, Text: tells(s, row, seen), Actions: actions(s, row)}
@@ -270,9 +274,9 @@ func pick(s Suspicion, seen hosts.Seen) (hosts.Row, bool) {
 		case Queue:
 			return r.Focused && (strings.HasPrefix(r.Queue, "full") || strings.HasPrefix(r.Queue, "backlog"))
 		case Leak:
-			return r.FilesLimit > 0 && r.Files*10 >= r.FilesLimit*9 || r.CloseWait >= 100
+			return r.FilesLimit > 0 && r.Files*100 >= r.FilesLimit*almostAll || r.CloseWait >= 100
 		case CPU:
-			return r.Demand >= 0.8
+			return r.Demand >= burning
 		case LoadTest:
 			return loaders[r.Program] || r.Program != "" && loaderName.MatchString(r.Command)
 		case Zombie:
@@ -307,6 +311,33 @@ var (
 	loaders    = map[string]bool{"iperf3": true, "stress": true, "stress-ng": true}
 	loaderName = pattern.New(`(?i)\b(iperf3?|stress(-ng)?|wrk2?|ab|hey|siege|locust|jmeter|vegeta|k6|h2load)\b`)
 )
+
+// Bounds of what was measured, from which a negative answer is not given.
+const (
+	burning   = 0.8 // of a processor
+	almostAll = 90  // percent of the descriptors
+)
+
+// undenied says why a look that shows nobody does not refute: what it measured of all
+// processes is not low, or the one that is looked for may stand among what it left out.
+func undenied(s Suspicion, seen hosts.Seen) string {
+	where := " on " + orHere(seen.Host)
+	switch {
+	case (s.Kind == CPU || s.Kind == LoadTest) && seen.TopDemand >= burning:
+		return fmt.Sprintf("the highest demand%s is %.2f of a processor", where, seen.TopDemand)
+	case s.Kind == Leak && seen.TopFiles >= almostAll:
+		return fmt.Sprintf("a process%s has %d %% of its descriptors in use", where, seen.TopFiles)
+	case s.Kind == Squatter && s.Port == 0:
+		return "the symptom names no port"
+	case s.Kind == Squatter && seen.Holders > 0 && len(s.PIDs) == 0:
+		return fmt.Sprintf("port %d%s is held", s.Port, where)
+	case (s.Kind == Squatter || s.Kind == Queue) && seen.Holders == 0:
+		return ""
+	case s.Kind != CPU && seen.Omitted > 0:
+		return fmt.Sprintf("%d processes%s that stand out were not shown", seen.Omitted, where)
+	}
+	return ""
+}
 
 // nobody says that no process explains it, and how much was looked at.
 func nobody(s Suspicion, seen hosts.Seen) string {

@@ -178,6 +178,37 @@ func TestFollow(t *testing.T) {
 	}
 }
 
+// A look that names nobody refutes only what its maxima deny.
+func TestNegativeNeedsMaxima(t *testing.T) {
+	for name, c := range map[string]struct {
+		s       Suspicion
+		seen    hosts.Seen
+		verdict agent.State
+		gap     string
+	}{
+		"idle":                    {New(CPU, 0, nil), hosts.Seen{TopDemand: 0.79, Omitted: 9}, agent.Refuted, ""},
+		"one burns":               {New(CPU, 0, nil), hosts.Seen{TopDemand: 0.94}, agent.Unverifiable, "0.94 of a processor (g_001)"},
+		"at the bound":            {New(CPU, 0, nil), hosts.Seen{TopDemand: 0.8}, agent.Unverifiable, "0.80 of a processor"},
+		"load from an unknown":    {New(LoadTest, 0, nil), hosts.Seen{TopDemand: 0.94}, agent.Unverifiable, "0.94 of a processor"},
+		"load, rows left out":     {New(LoadTest, 0, nil), hosts.Seen{Omitted: 1}, agent.Unverifiable, "1 processes on edge-7 that stand out were not shown"},
+		"few descriptors":         {New(Leak, 0, nil), hosts.Seen{TopFiles: 89, TopDemand: 1}, agent.Refuted, ""},
+		"descriptors":             {New(Leak, 0, nil), hosts.Seen{TopFiles: 92}, agent.Unverifiable, "92 % of its descriptors"},
+		"the holder is not shown": {New(Squatter, 8080, nil), hosts.Seen{Holders: 1}, agent.Unverifiable, "port 8080 on edge-7 is held"},
+		"no port":                 {New(Squatter, 0, nil), hosts.Seen{}, agent.Unverifiable, "names no port"},
+		"nobody holds it":         {New(Squatter, 8080, nil), hosts.Seen{TopDemand: 1, TopFiles: 99, Omitted: 2}, agent.Refuted, ""},
+		"zombies may be left out": {New(Zombie, 0, nil), hosts.Seen{Omitted: 3}, agent.Unverifiable, "3 processes"},
+		"no zombie":               {New(Zombie, 0, nil), hosts.Seen{TopDemand: 1}, agent.Refuted, ""},
+	} {
+		c.seen.Session, c.seen.Host, c.seen.Scanned = session, "edge-7", 58
+		zero := 0
+		w := &world{look: &safeexec.Result{Status: "completed", ExitCode: &zero, Output: encoded(t, c.seen)}}
+		st, did := w.follow(t, c.s, Options{Patience: 40})
+		if st.Verdict != c.verdict || !strings.Contains(st.Gap, c.gap) || c.gap == "" && st.Gap != "" || len(did) != 1 {
+			t.Errorf("%s: %s, gap %q, did %q", name, st.Verdict, st.Gap, did)
+		}
+	}
+}
+
 // Names of processes are text: what they say changes nothing of what is done.
 func TestHostileNames(t *testing.T) {
 	r := holder()
