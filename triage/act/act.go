@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"ghostbot/triage/model"
@@ -113,8 +114,28 @@ type Options struct {
 	Grace          time.Duration `json:"grace_ns"`
 	DryRun         bool          `json:"-"`
 	Resume         bool          `json:"-"`
+	Given          []string      `json:"-"` // the flags that were written, by name
 	Attend         *Approval     `json:"-"` // the answer that stands behind this very run, still to be recorded
 	StopAfter      int           `json:"-"` // 0: never; for tests
+}
+
+// ErrChanged is a run that is resumed with other words than it was begun with.
+var ErrChanged = errors.New("a resumed run goes on as it was begun, leave this flag away or make a fresh plan")
+
+// changes names the first flag that was written and is not what the first run
+// was told.
+func (o Options) changes(first Options) string {
+	differs := map[string]bool{
+		"recommended": o.Recommended != first.Recommended, "pid": !slices.Equal(o.PIDs, first.PIDs), "pids": !slices.Equal(o.PIDs, first.PIDs),
+		"targets": !slices.Equal(o.Targets, first.Targets), "action": o.action() != first.action(), "min-posterior": o.MinPosterior != first.MinPosterior,
+		"max-blast-radius": o.MaxBlastMB != first.MaxBlastMB, "max-kills": o.MaxKills != first.MaxKills,
+		"require-known-signature": o.KnownSignature != first.KnownSignature, "grace": o.Grace != first.Grace,
+	}
+	i := slices.IndexFunc(o.Given, func(name string) bool { return differs[name] })
+	if i < 0 {
+		return ""
+	}
+	return o.Given[i]
 }
 
 // Runner applies plans on this machine.
@@ -259,6 +280,8 @@ func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
 	switch {
 	case o.Resume && !found:
 		return nil, fmt.Errorf("resume: nothing was begun in this session: %w", session.ErrTransition)
+	case o.Resume && o.changes(r.out.Options) != "":
+		return nil, fmt.Errorf("resume: --%s: %w", o.changes(r.out.Options), ErrChanged)
 	case o.Resume && (state == session.Completed || state == session.Verified):
 		return r.again(r.out.Options)
 	case o.Resume:
@@ -497,9 +520,11 @@ func (r *Runner) attempt(ctx context.Context, s *Step, o Options, res *Result) (
 	}
 	h, err := r.Hold(s.Target.PID)
 	if err != nil {
-		return nil, r.unheld(err, s, res)
+		return nil, r.unheld(err, s, o, res)
 	}
-	if st, ok := r.identify(s, res); !ok {
+	if st, ok := r.identify(s, res); !ok && res.Reason == "process_gone" {
+		return h, r.settle(s, o, res)
+	} else if !ok {
 		return h, nil
 	} else if !r.gates(s, e, o, st, res) {
 		return h, nil
@@ -541,11 +566,11 @@ func mismatch(pid int, what, expected, actual string) *Problem {
 
 // unheld is a process that could not be held. Without descriptors there is no
 // safe signal, and nothing is sent.
-func (r *Runner) unheld(err error, s *Step, res *Result) error {
+func (r *Runner) unheld(err error, s *Step, o Options, res *Result) error {
 	switch {
 	case errors.Is(err, pidfd.ErrGone):
 		res.Outcome, res.Reason = "skipped", "process_gone"
-		return nil
+		return r.settle(s, o, res)
 	case errors.Is(err, pidfd.ErrRefused):
 		res.Outcome, res.Reason = "blocked", "not_protected: this process is never signalled"
 		res.Error = &Problem{Code: ProtectedProcess, Message: err.Error()}
@@ -557,7 +582,9 @@ func (r *Runner) unheld(err error, s *Step, res *Result) error {
 	return nil
 }
 
-// identify compares who the held process is with the plan.
+// identify compares who the held process is with the plan. After a signal of
+// ours its title may be another one: a process that says "shutting down" there is
+// no other process.
 func (r *Runner) identify(s *Step, res *Result) (proc.Stat, bool) {
 	now, st, err := r.FS.Identity(r.Host, s.Target.PID)
 	switch {
@@ -580,7 +607,7 @@ func (r *Runner) identify(s *Step, res *Result) (proc.Stat, bool) {
 			return st, false
 		}
 	}
-	if what := s.Identity.Differs(now); what != "" {
+	if what := s.Identity.Differs(now); what != "" && !(s.signalled() && s.Identity.Retitled(now)) {
 		res.Outcome = "blocked"
 		word := what
 		if what == "exe" || what == "cmdline" {

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -409,6 +410,170 @@ func TestInterruptionAndResume(t *testing.T) {
 		t.Error(diff)
 	}
 	s.alive(false)
+}
+
+// retitler is a process that answers TERM with a new title, and then does what
+// is said.
+func retitler(t *testing.T, then string) *stand {
+	t.Helper()
+	if _, err := exec.LookPath("perl"); err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatal(err)
+		}
+		t.Skip("perl rewrites its title: ", err)
+	}
+	return newStand(t, "perl", "-e", `$SIG{TERM} = sub { $0 = "shutting down"; `+then+` }; select(undef, undef, undef, 1) while 1`)
+}
+
+// cut runs until the deadline within the grace of TERM, and leaves a runner that
+// knows only what is on disk.
+func (s *stand) cut(o Options) {
+	s.Helper()
+	ctx, stop := context.WithTimeout(s.Context(), 150*time.Millisecond)
+	defer stop()
+	o.PIDs, o.MaxKills, o.Grace = []int{s.e.PID}, -1, 300*time.Millisecond
+	if _, err := s.r.Run(ctx, o); !errors.Is(err, ErrInterrupted) {
+		s.Fatal(err)
+	}
+	s.r.out, s.r.kills, s.r.spentMB = Outcomes{}, 0, 0
+}
+
+// A process that only rewrites its title is the same process: it still runs, and
+// the run that is resumed goes on with it.
+func TestATitleIsNoIdentityAfterTerm(t *testing.T) {
+	s := retitler(t, "")
+	s.cut(Options{})
+	if now, _, err := s.r.FS.Identity(s.r.Host, s.e.PID); err != nil || s.e.Identity.Differs(now) != "cmdline" {
+		t.Fatalf("%+v, %v: the title is the old one", now, err)
+	}
+	for _, unique := range []uint64{s.e.Identity.Unique, 0} { // with and without inodes of descriptors
+		s.r.out = Outcomes{}
+		if _, err := s.r.Session.Outcomes(&s.r.out); err != nil {
+			t.Fatal(err)
+		}
+		s.r.out.Steps[0].Identity.Unique = unique
+		if list := s.r.judge(s.r.executed()); len(list) != 1 || list[0].Outcome != "still_running" || overall(list) != "failure" {
+			t.Errorf("unique %d: %+v", unique, list)
+		}
+	}
+	v, list, _, err := s.r.Verify(t.Context(), 0)
+	if err != nil || v.Status != "failure" || list[0].Outcome != "still_running" {
+		t.Errorf("%+v %+v, %v", v, list, err)
+	}
+	s.r.out = Outcomes{}
+	if res := s.run(Options{Resume: true}); res.Outcome != "success" {
+		t.Errorf("%+v", res)
+	}
+	s.alive(false)
+}
+
+// Before the first signal a new title is a mismatch, and so is after it whatever
+// else differs.
+func TestOtherIdentitiesStayStrict(t *testing.T) {
+	tests := []struct {
+		name    string
+		signals []string
+		change  func(*proc.Identity)
+		want    string
+	}{
+		{"title, nothing sent", nil, func(i *proc.Identity) { i.CmdHash = "x" }, "cmdline"},
+		{"title, a limit set", []string{"cpu.max 1 2"}, func(i *proc.Identity) { i.CmdHash = "x" }, "cmdline"},
+		{"title after TERM", []string{"TERM"}, func(i *proc.Identity) { i.CmdHash = "x" }, ""},
+		{"start after TERM", []string{"TERM"}, func(i *proc.Identity) { i.StartID += "0" }, "start_id"},
+		{"executable after TERM", []string{"TERM"}, func(i *proc.Identity) { i.ExeIno, i.CmdHash = 1, "x" }, "exe"},
+		{"user after TERM", []string{"TERM"}, func(i *proc.Identity) { i.UID++ }, "uid"},
+		{"namespace after TERM", []string{"TERM"}, func(i *proc.Identity) { i.PIDNS = "pid:[1]" }, "pid namespace"},
+		{"descriptor after TERM", []string{"TERM"}, func(i *proc.Identity) { i.Unique, i.CmdHash = 1, "x" }, "cmdline"},
+	}
+	s := newStand(t)
+	for _, tt := range tests {
+		x := step(s.e, model.Kill, true)
+		x.Signals = tt.signals
+		tt.change(&x.Identity)
+		res := &Result{}
+		_, ok := s.r.identify(&x, res)
+		if ok != (tt.want == "") || !ok && res.Error.Details["differs"] != tt.want {
+			t.Errorf("%s: %v %+v, want %q", tt.name, ok, res, tt.want)
+		}
+	}
+}
+
+// What obeys TERM while nobody looks is done, not skipped, and is verified, with
+// or without a resumed run.
+func TestGoneAfterTheInterruption(t *testing.T) {
+	for _, resume := range []bool{true, false} {
+		s := retitler(t, "select(undef, undef, undef, 0.4); exit 0")
+		s.cut(Options{})
+		for range 300 {
+			if _, err := s.r.FS.Stat(s.e.PID); err != nil {
+				break
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+		if resume {
+			if res := s.run(Options{Resume: true, DryRun: true}); res.Outcome != "skipped" {
+				t.Errorf("dry run: %+v", res)
+			}
+			s.r.out = Outcomes{}
+			if res := s.run(Options{Resume: true}); res.Outcome != "success" || res.AuditID == "" || !strings.Contains(res.Reason, "after TERM") {
+				t.Errorf("%+v", res)
+			}
+			if s.r.Session.Manifest.State != session.Completed {
+				t.Error(s.r.Session.Manifest.State)
+			}
+		}
+		s.r.out = Outcomes{}
+		v, list, _, err := s.r.Verify(t.Context(), 0)
+		if err != nil || v.Status != "success" || len(list) != 1 || list[0].Outcome != "confirmed_dead" || list[0].DeathMS != nil {
+			t.Errorf("resumed %v: %+v %+v, %v", resume, v, list, err)
+		}
+	}
+}
+
+// Flags beside --resume never vanish: the same words go on, others are refused
+// before anything happens.
+func TestAResumedRunTakesNoOtherWords(t *testing.T) {
+	s := newStand(t, "sh", "-c", "trap '' TERM; while :; do sleep 1; done")
+	s.cut(Options{MinPosterior: 0.95})
+	for name, o := range map[string]Options{
+		"grace": {Grace: time.Hour}, "min-posterior": {MinPosterior: 0.99}, "max-kills": {MaxKills: 0}, "max-blast-radius": {MaxBlastMB: 1}, "action": {Action: model.Pause},
+		"pids": {PIDs: []int{1}}, "targets": {Targets: []plan.Target{{PID: 1}}}, "recommended": {Recommended: true}, "require-known-signature": {KnownSignature: true},
+	} {
+		o.Resume, o.Given = true, []string{"session", "resume", name}
+		if _, err := s.r.Run(t.Context(), o); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "--"+name+":") {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	s.alive(true)
+	s.r.out = Outcomes{}
+	if res := s.run(Options{Resume: true, MinPosterior: 0.95, Grace: 300 * time.Millisecond, Given: []string{"min-posterior", "grace", "max-kills"}}); res.Outcome != "success" {
+		t.Errorf("%+v", res)
+	}
+	s.alive(false)
+}
+
+// What was said explicitly holds for a run that people approved too.
+func TestAnApprovalLoosensNoFlag(t *testing.T) {
+	for name, o := range map[string]Options{"posterior_threshold 0.9999": {MinPosterior: 0.9999}, "require_known_signature": {KnownSignature: true}, "max_blast_radius 9 MB": {MaxBlastMB: 9}} {
+		s := newStand(t)
+		o.Approval = s.approve(Approval{Approvers: two, Unlikely: true, AcceptLoss: true}).Approval
+		if res := s.run(o); res.Outcome != "skipped" || !strings.Contains(res.Reason, name) {
+			t.Errorf("%s: %+v", name, res)
+		}
+		s.alive(true)
+	}
+}
+
+// Every signal has its line before it, also the one that wakes a stopped process.
+func TestContHasItsLine(t *testing.T) {
+	s := newStand(t)
+	s.cmd.Process.Signal(syscall.SIGSTOP)
+	if res := s.run(Options{}); res.Outcome != "success" {
+		t.Fatalf("%+v", res)
+	}
+	if diff := cmp.Diff([]string{"TERM", "CONT"}, s.r.out.Steps[0].Signals); diff != "" {
+		t.Error(diff)
+	}
 }
 
 // Resuming what is complete does nothing, and so does resuming what was not

@@ -163,6 +163,9 @@ func (r *Runner) likely(s *Step, e *plan.Evaluated, o Options, res *Result) bool
 	if r.attended(s) {
 		need = max(r.Policy.Attended.MinPosterior, o.MinPosterior)
 	}
+	if p < o.MinPosterior { // said explicitly: no approval loosens it
+		return refuse(res, gate, "block", "skipped", fmt.Sprintf("posterior_threshold %v: the probability is %.4f", o.MinPosterior, p))
+	}
 	if p < need {
 		why := fmt.Sprintf("posterior_threshold %v: the probability is %.4f", need, p)
 		if !r.attended(s) || !r.Approved.Unlikely {
@@ -171,7 +174,7 @@ func (r *Runner) likely(s *Step, e *plan.Evaluated, o Options, res *Result) bool
 		res.Gates = append(res.Gates, Gate{gate, false, "warn", why})
 		return true
 	}
-	if (o.KnownSignature || r.Policy.Robot.KnownSignature) && e.Signature == nil && !r.attended(s) {
+	if (o.KnownSignature || r.Policy.Robot.KnownSignature && !r.attended(s)) && e.Signature == nil {
 		return refuse(res, gate, "block", "skipped", "require_known_signature: nothing in the library matches")
 	}
 	return pass(res, gate)
@@ -193,12 +196,12 @@ func (r *Runner) contained(s *Step, e *plan.Evaluated, o Options, res *Result) b
 		return pass(res, gate)
 	}
 	limit := r.Policy.Robot.MaxBlastMB
-	if o.MaxBlastMB > 0 {
-		limit = min(limit, o.MaxBlastMB)
-	}
 	most := min(r.Policy.Guardrails.KillsPerRun, r.Policy.Robot.MaxKills)
 	if attended {
 		limit, most = math.Inf(1), r.Policy.Guardrails.KillsPerRun
+	}
+	if o.MaxBlastMB > 0 {
+		limit = min(limit, o.MaxBlastMB)
 	}
 	if o.MaxKills >= 0 {
 		most = min(most, o.MaxKills)

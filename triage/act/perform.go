@@ -118,6 +118,9 @@ func (r *Runner) end(ctx context.Context, h *pidfd.Handle, s *Step, e *plan.Eval
 		res.AuditID = id
 	}
 	if st, err := r.FS.Stat(s.Target.PID); err == nil && st.State == 'T' {
+		if err := r.announce(s, e, "CONT", nil, res); err != nil {
+			return err
+		}
 		if _, err := r.send(h, s, pidfd.CONT, res); err != nil {
 			return err
 		}
@@ -146,6 +149,24 @@ func (r *Runner) end(ctx context.Context, h *pidfd.Handle, s *Step, e *plan.Eval
 	}
 	r.dead(s, began, res)
 	return nil
+}
+
+// signalled says that a signal to the process was announced.
+func (s *Step) signalled() bool {
+	return s.sent("TERM") || s.sent("KILL") || s.sent("STOP") || s.sent("CONT")
+}
+
+// settle ends a kill whose process is gone: after a signal of ours it is done,
+// and when it ended is not known.
+func (r *Runner) settle(s *Step, o Options, res *Result) error {
+	if s.Action != model.Kill || !s.signalled() || o.DryRun {
+		return nil
+	}
+	res.Outcome, res.Reason, res.Error = "success", "it was gone when the run went on, after "+strings.Join(s.Signals, ", "), nil
+	r.count(s)
+	id, err := r.Session.Append("outcome", map[string]any{"target": s.Target, "action": s.Action, "outcome": res.Outcome, "reason": res.Reason})
+	res.AuditID = id
+	return err
 }
 
 func (r *Runner) dead(s *Step, began time.Time, res *Result) {

@@ -80,11 +80,12 @@ func (r *Runner) Verify(ctx context.Context, wait time.Duration) (*Verification,
 	return v, list, resources(list, executed), r.record(v, list)
 }
 
-// executed are the steps that had an effect.
+// executed are the steps that had an effect: what was announced was executed,
+// whatever it ended as.
 func (r *Runner) executed() (out []*Step) {
 	for i := range r.out.Steps {
 		s := &r.out.Steps[i]
-		if s.Result != nil && s.Result.Outcome == "success" || s.Result != nil && s.Result.Outcome == "failed" && len(s.Signals) > 0 || s.Status == "under_way" {
+		if len(s.Signals) > 0 || s.Result != nil && s.Result.Outcome == "success" {
 			out = append(out, s)
 		}
 	}
@@ -142,7 +143,7 @@ func (r *Runner) state(s *Step, o *Outcome) {
 		o.Outcome = "pid_reused"
 	case st.State == 'Z' || st.State == 'X':
 		o.Outcome, o.Note = "confirmed_dead", fmt.Sprintf("unreaped, parent %d", st.PPID)
-	case s.Identity.Differs(now) != "":
+	case s.stranger(now):
 		o.Outcome = "pid_reused"
 	case st.State == 'T':
 		o.Outcome = "confirmed_stopped"
@@ -152,6 +153,17 @@ func (r *Runner) state(s *Step, o *Outcome) {
 	if s.Action == model.Resume && o.Outcome == "still_running" || s.Action == model.Throttle && o.Outcome == "still_running" {
 		o.Note = "as intended"
 	}
+}
+
+// stranger says that a process with the number and start of the one that was
+// meant is another one. What a process does to itself, a new title, user or
+// executable, makes no other process of it; without the inode of its descriptor
+// only the title is that certain.
+func (s *Step) stranger(now proc.Identity) bool {
+	if s.Identity.Unique != 0 {
+		return s.Identity.Unique != now.Unique
+	}
+	return !s.Identity.Retitled(now)
 }
 
 // newcomer finds a process that started after the effect and is the same

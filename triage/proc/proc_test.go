@@ -372,6 +372,24 @@ func TestDiffers(t *testing.T) {
 	}
 }
 
+func TestRetitled(t *testing.T) {
+	was := proc.Identity{PID: 4711, StartID: "b:1:4711", UID: 1000, ExeDev: 1, ExeIno: 2, CmdHash: "h", PIDNS: "n", Unique: 7}
+	title := was
+	title.CmdHash = "shutting down"
+	if !was.Retitled(title) || !was.Retitled(was) {
+		t.Error("a new title makes another process")
+	}
+	for name, change := range map[string]func(*proc.Identity){
+		"pid": func(i *proc.Identity) { i.PID++ }, "start": func(i *proc.Identity) { i.StartID = "b:2:4711" }, "boot": func(i *proc.Identity) { i.StartID = "c:1:4711" }, "uid": func(i *proc.Identity) { i.UID = 0 },
+		"exe": func(i *proc.Identity) { i.ExeIno = 3 }, "namespace": func(i *proc.Identity) { i.PIDNS = "m" }, "descriptor": func(i *proc.Identity) { i.Unique = 8 },
+	} {
+		now := title
+		if change(&now); was.Retitled(now) {
+			t.Errorf("%s: another process passes", name)
+		}
+	}
+}
+
 func FuzzParseStat(f *testing.F) {
 	f.Add([]byte(plainStat))
 	f.Add([]byte("1 ((((((a) b) S 0 0 0 0 -1 0 0 0 0 0 0 0 0 0 0 0 1 0 1 1 1"))

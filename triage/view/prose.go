@@ -61,7 +61,11 @@ func actions(todo []*plan.Evaluated, style string) string {
 	var out []string
 	for i, e := range todo {
 		if i == maxListed {
-			out = append(out, fmt.Sprintf("and %d more", len(todo)-i))
+			more := fmt.Sprintf("and %d more", len(todo)-i)
+			if style == "formal" || style == "conversational" {
+				more = fmt.Sprintf("%d more are not listed.", len(todo)-i)
+			}
+			out = append(out, more)
 			break
 		}
 		switch style {

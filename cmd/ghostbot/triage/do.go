@@ -93,6 +93,7 @@ func (c *call) applyChecks() (o act.Options, err error) {
 		return o, usage("--grace %v is longer than 10m", c.grace)
 	}
 	o.Recommended, o.Action, o.Approval, o.MinPosterior = c.recommended, model.Action(c.action), c.approval, c.minPosterior
+	o.Given = c.given
 	o.MaxKills, o.KnownSignature, o.Grace, o.DryRun, o.Resume, o.StopAfter = c.maxKills, c.known, c.grace, c.dryRun, c.resume, stopAfter()
 	o.Targets, err = c.targetList()
 	return o, err
@@ -181,6 +182,9 @@ func apply(ctx context.Context, c *call) (int, error) {
 	x, results, err := c.engine.Apply(ctx, c.session, o)
 	if x != nil {
 		defer x.Close()
+	}
+	if errors.Is(err, act.ErrChanged) {
+		return 0, usage("%v", err)
 	}
 	stopped := errors.Is(err, act.ErrInterrupted)
 	if err != nil && !stopped {

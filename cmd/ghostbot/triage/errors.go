@@ -26,11 +26,15 @@ type failure struct {
 }
 
 // gate is an error of a gate that concerns the whole run.
-type gate struct{ text string }
+type gate struct{ text, code string }
 
 func (e *gate) Error() string { return e.text }
 
-func blocked(format string, args ...any) error { return &gate{fmt.Sprintf(format, args...)} }
+func blocked(format string, args ...any) error { return &gate{fmt.Sprintf(format, args...), act.GateFailed} }
+
+func protected(format string, args ...any) error {
+	return &gate{fmt.Sprintf(format, args...), act.ProtectedProcess}
+}
 
 // kinds are the errors of the contract: what they are called, how the program
 // ends, and whether trying again can help.
@@ -82,7 +86,7 @@ func (c *call) fail(err error) int {
 func problem(err error) (*act.Problem, int) {
 	var g *gate
 	if errors.As(err, &g) {
-		return &act.Problem{Code: act.GateFailed, Message: g.text, Recoverable: true}, exitBlocked
+		return &act.Problem{Code: g.code, Message: g.text, Recoverable: g.code == act.GateFailed}, exitBlocked
 	}
 	for _, k := range kinds {
 		if errors.Is(err, k.err) {

@@ -164,7 +164,7 @@ func (c *call) planChecks() (fields []string, o plan.Focus, err error) {
 		return nil, o, usage("--min-posterior %v is no probability", c.minPosterior)
 	case c.limit < 0 || c.skip < 0 || !(c.minAge >= 0):
 		return nil, o, usage("--limit and --min-age are not below 0")
-	case c.port < 0 || c.port > 65535:
+	case c.port < 0 || c.port > 65535 || c.port == 0 && slices.Contains(c.given, "port"):
 		return nil, o, usage("--port %d is no port", c.port)
 	case c.replay != "" && c.session != "":
 		return nil, o, usage("--replay and --session exclude each other")
@@ -421,7 +421,7 @@ func (c *call) explainOne(p *plan.Plan, snap *scan.Snapshot, pid int) (*explanat
 	e := p.Find(pid)
 	if e == nil {
 		if why := p.Guarded(pid); why != "" {
-			return nil, blocked("process %d is protected and was not judged: %s", pid, why)
+			return nil, protected("process %d is protected and was not judged: %s", pid, why)
 		}
 		return nil, usage("process %d is not in the plan of %s", pid, c.session)
 	}

@@ -89,6 +89,7 @@ type call struct {
 	verb    string
 	args    []string // as given
 	rest    []string
+	given   []string // the flags that were written
 	format  string
 	state   string
 	config  string
@@ -242,6 +243,7 @@ func (c *call) parse(v verb, args []string) error {
 		}
 		c.rest, args = append(c.rest, args[0]), args[1:]
 	}
+	f.Visit(func(x *flag.Flag) { c.given = append(c.given, x.Name) })
 	if len(c.rest) > 0 {
 		return usage("agent %s takes no argument, got %q", v.name, c.rest[0])
 	}
