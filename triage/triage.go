@@ -32,6 +32,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"time"
 
@@ -485,6 +486,9 @@ func parseReplay(b []byte) (*scan.Snapshot, error) {
 		one := scan.Recorded{Name: "process"}
 		if err := errors.Join(json.Unmarshal(b, &one), json.Unmarshal(b, &one.Evidence)); err != nil {
 			return nil, err
+		}
+		if reflect.DeepEqual(one, scan.Recorded{Name: "process"}) {
+			return nil, errors.New("no member of it says anything about a process")
 		}
 		r.Processes = []scan.Recorded{one}
 	}

@@ -95,7 +95,7 @@ func TestShippedReplays(t *testing.T) {
 
 func TestBrokenReplays(t *testing.T) {
 	e := open(t)
-	for name, content := range map[string]string{"no json": "{", "a list": "[]", "a word": `"x"`, "records of another kind": `{"records":7}`} {
+	for name, content := range map[string]string{"no json": "{", "a list": "[]", "nothing": "{}", "nothing known": `{"x":1}`, "a word": `"x"`, "records of another kind": `{"records":7}`} {
 		file := filepath.Join(t.TempDir(), "x.json")
 		if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
 			t.Fatal(err)

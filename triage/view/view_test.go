@@ -135,6 +135,9 @@ func TestProseIsOfTheSession(t *testing.T) {
 	for i := range many {
 		many[i] = evaluated(5000+i, model.Review, 0.7, "x")
 	}
+	if got := view.Write(made(sid1, many...), "conversational").Actions; !strings.HasSuffix(got, "MB. 12 more are not listed.") {
+		t.Error(got)
+	}
 	if got := view.Write(made(sid1, many...), "terse"); !strings.Contains(got.Actions, "and 12 more") || strings.Contains(got.Actions, "5019") {
 		t.Errorf("%s", got.Actions)
 	}

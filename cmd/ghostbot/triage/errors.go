@@ -30,7 +30,9 @@ type gate struct{ text, code string }
 
 func (e *gate) Error() string { return e.text }
 
-func blocked(format string, args ...any) error { return &gate{fmt.Sprintf(format, args...), act.GateFailed} }
+func blocked(format string, args ...any) error {
+	return &gate{fmt.Sprintf(format, args...), act.GateFailed}
+}
 
 func protected(format string, args ...any) error {
 	return &gate{fmt.Sprintf(format, args...), act.ProtectedProcess}

@@ -180,6 +180,9 @@ func TestAttendedWantsTheGate(t *testing.T) {
 		if code, out := answered(t, []string{"U1"}, "apply", "--here", "--session", sid, "--attended", "--targets", own+":"+start); code != exitBlocked || !strings.Contains(out, "PROTECTED_PROCESS") {
 			t.Errorf("process %s: exit %d %s", own, code, out)
 		}
+		if code, out := here(t, "explain", "--here", "--session", sid, "--pid", own); code != exitBlocked || !strings.Contains(out, "PROTECTED_PROCESS") {
+			t.Errorf("explain process %s: exit %d %s", own, code, out)
+		}
 	}
 	if !living(pid) {
 		t.Fatal("it was ended by what was refused")

@@ -651,6 +651,13 @@ var cases = map[string]func(*lab){
 		sid := l.planned().sid()
 		l.apply(sid, "--recommended", "--grace", "5s", "--timeout", "1s").exits(6)
 		l.run("status", "--session", sid).is("state", "interrupted").is("phase", "apply").is("resumable", true).says("resume_command", "--resume").is("progress.total_actions", 2).is("progress.completed_actions", 0)
+		for _, other := range [][]string{{"--grace", "1s"}, {"--max-kills", "0"}, {"--min-posterior", "0.999"}, {"--pids", "1"}} {
+			if a := l.apply(sid, append(other, "--resume")...).exits(10); strings.Count(a.err, "\n") != 1 || !strings.Contains(a.err, other[0]+":") {
+				l.Errorf("%q: %s", other, a.err)
+			}
+		}
+		l.run("status", "--session", sid).is("state", "interrupted")
+		l.plan("--port", "0").exits(10)
 	},
 	"app-14": func(l *lab) {
 		a, _ := l.orphan("deleted")
