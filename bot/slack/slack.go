@@ -65,6 +65,7 @@ type Options struct {
 	AppToken string // xapp-
 	BotToken string // xoxb-
 	APIURL   string // "" for Slack's own; a missing slash at the end is added
+	Unpaced  bool   // nothing waits for the rates that Slack advertises; what says "too fast" is obeyed all the same
 	Log      *slog.Logger
 	// Redact masks credentials in what is sent; nil: nothing is masked here.
 	Redact func(string) string
@@ -112,6 +113,9 @@ func New(o Options) (*Front, error) {
 		redact: o.Redact,
 		log:    log,
 		gate:   pace.NewGate(), next: make(chan struct{}), whispers: make(lane, queueLen), windows: make(lane, queueLen),
+	}
+	if o.Unpaced {
+		f.gate = pace.Open()
 	}
 	opts := []slackgo.Option{
 		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout, Transport: &pace.Transport{Base: o.Transport, Refused: f.refused}}),

@@ -21,6 +21,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/show"
 	"ghostbot/bot/slack"
+	"ghostbot/bot/slack/pace"
 	"ghostbot/cmd/ghostbot/cloud"
 	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/keyring"
@@ -57,7 +58,7 @@ func serve(ctx context.Context, c *cli, args []string) error {
 	}
 	defer c.ops.Close()
 	masks := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}})
-	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Log: log, Transport: c.ops.Transport(),
+	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Unpaced: pace.Local(cfg.SlackURL), Log: log, Transport: c.ops.Transport(),
 		Redact: func(s string) string { return masks.Redact(s).Text }})
 	if err != nil {
 		return fail(exitUsage, "%w", err)
