@@ -177,6 +177,7 @@ type Row struct {
 	Focused    bool    `json:"in_focus"`
 	Guarded    string  `json:"protected"`
 	CanEnd     bool    `json:"can_end"`
+	Young      bool    `json:"young"`
 	Parent     string  `json:"parent"`
 }
 

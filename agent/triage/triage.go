@@ -224,6 +224,10 @@ func summary(seen hosts.Seen, rows, kept []hosts.Row) string {
 		switch {
 		case r.State == "Z":
 			why = "it has ended and waits for its parent " + r.Parent + " to reap it"
+		case r.Young:
+			why = "it is too young to be judged"
+		case r.Action == "spare":
+			why = "it was judged useful"
 		case why == "":
 			why = "it takes no signal"
 		}

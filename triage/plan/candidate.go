@@ -141,12 +141,15 @@ func (in Input) evaluate(r *scan.Record) Evaluated {
 	return e
 }
 
+// TooYoung is why nothing is done to a process that has just begun, whatever it does.
+const TooYoung = "younger than the minimum age"
+
 // action applies the rule of the model and then everything that makes it a
 // matter for a person.
 func (in Input) action(r *scan.Record, post *model.Posterior, can model.Capable, atRisk bool) (model.Action, []string) {
 	a := model.Choose(post, r.Evidence, in.Policy.Losses, can)
 	if in.Policy.Young(r) || r.AgeS < in.MinAge || r.Fresh {
-		return model.Spare, []string{"younger than the minimum age"}
+		return model.Spare, []string{TooYoung}
 	}
 	if a == model.Spare {
 		return a, nil

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -22,7 +23,7 @@ type Case struct {
 	Scanned    int        `json:"scanned"`
 	Protected  int        `json:"protected"`
 	ToDecide   int        `json:"to_decide"`
-	TopDemand  float64    `json:"top_demand"` // of one processor, of what is not protected
+	TopDemand  float64    `json:"top_demand"` // of one processor
 	TopFiles   int        `json:"top_files_pct"`
 	WindowS    float64    `json:"window_s"`
 	Load       []float64  `json:"load,omitempty"`
@@ -71,12 +72,15 @@ type CaseRow struct {
 	Focused    bool    `json:"in_focus,omitempty"`
 	Guarded    string  `json:"protected,omitempty"` // why nothing may be done to it
 	CanEnd     bool    `json:"can_end"`             // a person may approve its end
+	Young      bool    `json:"young,omitempty"`     // too young to be judged
 	Parent     string  `json:"parent,omitempty"`    // of a zombie
 }
 
 // NewCase makes the document; limit bounds the rows, 0 is five, and skip leaves out
-// those before them. What is older than
-// youngest and not in focus is left out; 0 leaves nothing out.
+// those before them. What is older than youngest and not in focus is left out; 0
+// leaves nothing out. What stands out most is among the first, so that many rows of
+// one kind do not hide another kind; what is spared, or protected, is shown when it
+// is that, and its end is no choice then.
 func NewCase(p *plan.Plan, snap *scan.Snapshot, limit, skip int, youngest time.Duration) *Case {
 	if limit <= 0 {
 		limit = 5
@@ -93,37 +97,130 @@ func NewCase(p *plan.Plan, snap *scan.Snapshot, limit, skip int, youngest time.D
 			c.Unreadable++
 		}
 	}
-	var focused, rest []CaseRow
+	var focused, rest, aside []CaseRow
+	late := func(r *scan.Record) bool { return youngest > 0 && r.AgeS > youngest.Seconds() }
 	for i := range p.Evaluated {
 		e := &p.Evaluated[i]
 		r := records[e.PID]
 		if r == nil {
 			continue
 		}
-		c.TopDemand = max(c.TopDemand, round(r.Demand))
-		if r.Files.Limit > 0 {
-			c.TopFiles = max(c.TopFiles, r.Files.Open*100/r.Files.Limit)
-		}
-		if row := caseRow(e, r); p.Focus.Covers(r) {
+		c.measure(r)
+		row := caseRow(e, r)
+		switch {
+		case p.Focus.Covers(r):
 			row.Focused = true
-			focused = append(focused, row)
-		} else if e.Action != model.Spare && (youngest == 0 || r.AgeS <= youngest.Seconds()) {
+			focused = append(focused, row.port(r, p.Focus.Port))
+		case late(r):
+		case e.Action != model.Spare:
 			rest = append(rest, row)
+		default:
+			row.CanEnd = false
+			aside = append(aside, row)
 		}
 	}
 	for _, g := range p.Protected {
-		if r := records[g.PID]; r != nil && p.Focus.Covers(r) {
-			row := CaseRow{PID: g.PID, StartID: g.StartID, Command: Visible(r.CmdFull, maxCommand), Guarded: g.Reason, Focused: true}
-			row.facts(r)
-			focused = append(focused, row)
+		r := records[g.PID]
+		if r == nil {
+			continue
+		}
+		c.measure(r)
+		row := CaseRow{PID: g.PID, StartID: g.StartID, Command: Visible(r.CmdFull, maxCommand), Guarded: g.Reason}
+		row.facts(r)
+		if p.Focus.Covers(r) {
+			row.Focused = true
+			focused = append(focused, row.port(r, p.Focus.Port))
+		} else if !late(r) {
+			aside = append(aside, row)
 		}
 	}
 	c.Holders = len(focused)
-	all := slices.Concat(focused, rest)
+	all := ordered(focused, rest, aside)
 	all = all[min(skip, len(all)):]
 	c.Processes = append(c.Processes, all[:min(limit, len(all))]...)
 	c.Omitted = len(all) - len(c.Processes)
 	return c
+}
+
+// measure takes a process into the maxima, whatever it was judged.
+func (c *Case) measure(r *scan.Record) {
+	c.TopDemand = max(c.TopDemand, round(r.Demand))
+	if r.Files.Limit > 0 {
+		c.TopFiles = max(c.TopFiles, r.Files.Open*100/r.Files.Limit)
+	}
+}
+
+// signs are what a process stands out by: 0 when it does not, else how much.
+var signs = []func(*CaseRow) float64{
+	func(r *CaseRow) float64 { return from(r.Demand, 0.8) },
+	func(r *CaseRow) float64 {
+		part := 0.0
+		if r.FilesLimit > 0 {
+			part = float64(r.Files) * 100 / float64(r.FilesLimit)
+		}
+		return max(from(part, 90), from(float64(r.CloseWait), 100))
+	},
+	func(r *CaseRow) float64 {
+		switch {
+		case strings.HasPrefix(r.Queue, "full"):
+			return 2
+		case strings.HasPrefix(r.Queue, "backlog"):
+			return 1
+		}
+		return 0
+	},
+}
+
+// states that no signal ends: many processes are in them for a moment, so that those
+// that are spared do not stand out by them.
+var states = []func(*CaseRow) float64{is("D"), is("Z")}
+
+func is(state string) func(*CaseRow) float64 {
+	return func(r *CaseRow) float64 {
+		if r.State == state && (r.Action != string(model.Spare) && r.Guarded == "" || r.Focused) {
+			return 1
+		}
+		return 0
+	}
+}
+
+// from is x in parts of a bound, 0 below it.
+func from(x, bound float64) float64 {
+	if x < bound {
+		return 0
+	}
+	return x / bound
+}
+
+// ordered are the rows: one in focus, what stands out most by each sign, the others
+// in focus, the rest. Of what is aside only what stands out most is there.
+func ordered(focused, rest, aside []CaseRow) (out []CaseRow) {
+	slices.SortStableFunc(focused, func(a, b CaseRow) int { return cmp.Compare(signs[2](&b), signs[2](&a)) })
+	taken := map[int]bool{}
+	take := func(rows ...CaseRow) {
+		for _, r := range rows {
+			if !taken[r.PID] {
+				taken[r.PID] = true
+				out = append(out, r)
+			}
+		}
+	}
+	take(focused[:min(1, len(focused))]...)
+	all := slices.Concat(focused, rest, aside)
+	for _, sign := range slices.Concat(signs, states) {
+		best, most := -1, 0.0
+		for i := range all {
+			if n := sign(&all[i]); n > most {
+				best, most = i, n
+			}
+		}
+		if best >= 0 {
+			take(all[best])
+		}
+	}
+	take(focused...)
+	take(rest...)
+	return out
 }
 
 // maxCommand bounds a command line in characters.
@@ -136,7 +233,7 @@ func caseRow(e *plan.Evaluated, r *scan.Record) CaseRow {
 		PID: e.PID, StartID: e.StartID, Command: Visible(e.CmdFull, maxCommand), Class: e.Classification, Confidence: e.Confidence,
 		Useful: round(e.Posterior.Useful), Bad: round(e.Posterior.UsefulBad), Gone: round(e.Gone()), Action: string(e.Action), Why: Visible(e.Rationale, 300),
 		Impact: Visible(e.Blast.Summary, 200), Risk: e.Blast.Risk, DataAtRisk: e.Reversibility.AtRisk, Reversible: e.Reversibility.Reversible,
-		CanEnd: e.Evidence.State != "Z",
+		CanEnd: e.Evidence.State != "Z", Young: slices.Contains(e.Blocked, plan.TooYoung),
 	}
 	beside := *r
 	beside.Files.Writes, beside.Files.Locks = nil, 0
@@ -176,6 +273,14 @@ func (row *CaseRow) facts(r *scan.Record) {
 	if row.Queue == "ok" {
 		row.Queue = ""
 	}
+}
+
+// port has the row name the port that is in focus, however many it listens on.
+func (row CaseRow) port(r *scan.Record, port int) CaseRow {
+	if port > 0 && slices.Contains(r.Net.Ports, port) && !slices.Contains(row.Ports, port) {
+		row.Ports = append([]int{port}, row.Ports[1:]...)
+	}
+	return row
 }
 
 // Visible is text of a process on one line in which nothing is hidden: what does

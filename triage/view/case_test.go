@@ -3,6 +3,7 @@ package view_test
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,6 +28,9 @@ func caseOf(focus plan.Focus, list ...plan.Evaluated) (*plan.Plan, *scan.Snapsho
 		r.Net = scan.Network{Ports: []int{8000 + e.PID}, Listens: []scan.Listener{{Port: 8000 + e.PID, RecvQ: 3, SendQ: 2}}}
 		r.Files = scan.Files{Open: 90, Limit: 100, Writes: []scan.WriteFile{{FD: 3, Path: "/x"}}}
 		r.Evidence.Queue = "full"
+		if e.Action == model.Spare {
+			r.Files, r.Net.Listens, r.Evidence.Queue = scan.Files{Open: 9, Limit: 100}, nil, "ok"
+		}
 		s.Records = append(s.Records, r)
 	}
 	g := scan.Record{State: "S", CmdFull: "nginx: master"}
@@ -77,6 +81,71 @@ func TestCase(t *testing.T) {
 	}
 	if d.TopFiles != 90 || d.TopDemand != 0.03 || d.Scanned != 4 || d.Protected != 1 {
 		t.Errorf("document %+v", d)
+	}
+}
+
+// What burns a processor, holds the descriptors or does not accept is shown, be it
+// young, useful or protected, and whatever else there is to decide; what does not stand
+// out is not.
+func TestCaseShowsWhatStandsOut(t *testing.T) {
+	young := evaluated(20, model.Spare, 0.9, "y")
+	young.Blocked = []string{plan.TooYoung}
+	useful := evaluated(21, model.Spare, 0.01, "u")
+	var zombies []plan.Evaluated
+	for pid := 1; pid <= 8; pid++ {
+		z := evaluated(pid, model.Review, 0.99, "z")
+		z.Evidence.State = "Z"
+		zombies = append(zombies, z)
+	}
+	burns := func(r *scan.Record) { r.Demand = 0.94 }
+	holds := func(r *scan.Record) { r.Files = scan.Files{Open: 92, Limit: 100} }
+	waits := func(r *scan.Record) { r.Net.CloseWait = 100 }
+	full := func(r *scan.Record) { r.Evidence.Queue = "full" }
+	for name, c := range map[string]struct {
+		does  func(*scan.Record)
+		who   int
+		shown bool
+	}{
+		"young and busy": {burns, 20, true}, "young with descriptors": {holds, 20, true}, "useful and busy": {burns, 21, true}, "useful with descriptors": {holds, 21, true},
+		"useful and does not close": {waits, 21, true}, "useful and does not accept": {full, 21, true}, "protected and busy": {burns, 99, true}, "protected with descriptors": {holds, 99, true},
+		"nothing": {func(*scan.Record) {}, 20, false}, "nearly busy": {func(r *scan.Record) { r.Demand = 0.79 }, 21, false}, "nearly full": {func(r *scan.Record) { r.Files = scan.Files{Open: 89, Limit: 100} }, 21, false},
+		"in a state for a moment": {func(r *scan.Record) { r.State = "D" }, 21, false},
+	} {
+		p, s := caseOf(plan.Focus{}, append(zombies[:8:8], young, useful)...)
+		for i := range s.Records {
+			r := &s.Records[i]
+			r.Demand, r.Files, r.Evidence.Queue, r.Net.Listens = 0.01, scan.Files{Open: 3, Limit: 100}, "ok", nil
+			if r.PID <= 8 {
+				r.State = "Z"
+			}
+			if r.PID == c.who {
+				c.does(r)
+			}
+		}
+		d := view.NewCase(p, s, 0, 0, 0)
+		i := slices.IndexFunc(d.Processes, func(r view.CaseRow) bool { return r.PID == c.who })
+		if (i >= 0) != c.shown || len(d.Processes) != 5 {
+			t.Errorf("%s: %+v", name, d.Processes)
+			continue
+		}
+		if i >= 0 && (i != 0 || d.Processes[i].CanEnd || d.Processes[i].Young != (c.who == 20) || d.Processes[1].State != "Z") {
+			t.Errorf("%s: row %d is %+v", name, i, d.Processes[i])
+		}
+		if d.Omitted != 8-5+len(d.Processes[:i+1]) {
+			t.Errorf("%s: %d left out", name, d.Omitted)
+		}
+	}
+}
+
+// A row in focus names the port that is asked for, however many it has.
+func TestCaseNamesThePort(t *testing.T) {
+	p, s := caseOf(plan.Focus{Port: 9999}, evaluated(1, model.Spare, 0.01, "a"))
+	for port := range 20 {
+		s.Records[0].Net.Ports = append(s.Records[0].Net.Ports, 9000+port)
+	}
+	s.Records[0].Net.Ports = append(s.Records[0].Net.Ports, 9999)
+	if d := view.NewCase(p, s, 0, 0, 0); len(d.Processes) != 1 || !slices.Contains(d.Processes[0].Ports, 9999) || len(d.Processes[0].Ports) != 10 {
+		t.Errorf("%+v", d.Processes)
 	}
 }
 

@@ -10,6 +10,7 @@
 package suspect
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -146,6 +147,9 @@ func Follow(s Suspicion, obs []agent.Observation, o Options) State {
 		return State{Verdict: agent.Refuted, Text: nobody(s, seen), Shown: []string{look.AuditID}}
 	}
 	st := State{Verdict: agent.Confirmed, Shown: []string{look.AuditID}, Text: tells(s, row, seen), Actions: actions(s, row)}
+	if why := wanted(s, row); why != "" {
+		st.Text += " " + strings.ToUpper(why[:1]) + why[1:] + "."
+	}
 	proof := shown(obs, row)
 	if proof == nil {
 		st.Next = agent.RunShell{Command: "ps -o pid,ppid,stat,etimes,pcpu,comm -p " + strconv.Itoa(row.PID), Hypothesis: s.ID, Target: "processes of this machine", Effect: "reads /proc",
@@ -274,7 +278,7 @@ func pick(s Suspicion, seen hosts.Seen) (hosts.Row, bool) {
 		case Queue:
 			return r.Focused && (strings.HasPrefix(r.Queue, "full") || strings.HasPrefix(r.Queue, "backlog"))
 		case Leak:
-			return r.FilesLimit > 0 && r.Files*100 >= r.FilesLimit*almostAll || r.CloseWait >= 100
+			return leaks(r)
 		case CPU:
 			return r.Demand >= burning
 		case LoadTest:
@@ -284,7 +288,7 @@ func pick(s Suspicion, seen hosts.Seen) (hosts.Row, bool) {
 		case Blocked:
 			return r.State == "D"
 		case Asked:
-			return r.Focused || r.Action != "spare"
+			return r.Focused || r.Action != "spare" && r.Guarded == ""
 		}
 		return false
 	}
@@ -293,15 +297,7 @@ func pick(s Suspicion, seen hosts.Seen) (hosts.Row, bool) {
 		return hosts.Row{}, false
 	}
 	if s.Kind == CPU {
-		slices.SortStableFunc(rows, func(a, b hosts.Row) int {
-			switch {
-			case a.Demand > b.Demand:
-				return -1
-			case a.Demand < b.Demand:
-				return 1
-			}
-			return 0
-		})
+		slices.SortStableFunc(rows, func(a, b hosts.Row) int { return cmp.Compare(b.Demand, a.Demand) })
 	}
 	return rows[0], true
 }
@@ -318,15 +314,27 @@ const (
 	almostAll = 90  // percent of the descriptors
 )
 
+func leaks(r hosts.Row) bool {
+	return r.FilesLimit > 0 && r.Files*100 >= r.FilesLimit*almostAll || r.CloseWait >= 100
+}
+
+// that names the first row that is meant, when it is shown.
+func that(seen hosts.Seen, meant func(hosts.Row) bool) string {
+	if i := slices.IndexFunc(seen.Rows, meant); i >= 0 {
+		return ", that of " + seen.Rows[i].Name()
+	}
+	return ""
+}
+
 // undenied says why a look that shows nobody does not refute: what it measured of all
 // processes is not low, or the one that is looked for may stand among what it left out.
 func undenied(s Suspicion, seen hosts.Seen) string {
 	where := " on " + orHere(seen.Host)
 	switch {
-	case (s.Kind == CPU || s.Kind == LoadTest) && seen.TopDemand >= burning:
-		return fmt.Sprintf("the highest demand%s is %.2f of a processor", where, seen.TopDemand)
-	case s.Kind == Leak && seen.TopFiles >= almostAll:
-		return fmt.Sprintf("a process%s has %d %% of its descriptors in use", where, seen.TopFiles)
+	case (s.Kind == CPU || s.Kind == LoadTest || s.Kind == Asked) && seen.TopDemand >= burning:
+		return fmt.Sprintf("the highest demand%s is %.2f of a processor%s", where, seen.TopDemand, that(seen, func(r hosts.Row) bool { return r.Demand >= burning }))
+	case (s.Kind == Leak || s.Kind == Asked) && seen.TopFiles >= almostAll:
+		return fmt.Sprintf("a process%s has %d %% of its descriptors in use%s", where, seen.TopFiles, that(seen, leaks))
 	case s.Kind == Squatter && s.Port == 0:
 		return "the symptom names no port"
 	case s.Kind == Squatter && seen.Holders > 0 && len(s.PIDs) == 0:
@@ -399,10 +407,25 @@ func spared(s Suspicion, r hosts.Row, o Options) string {
 		return "a signal does nothing"
 	case s.Kind == Squatter || s.Kind == Queue:
 		return ""
+	case r.Young:
+		return "it is too young to be judged"
 	case r.Action == "kill" || (s.Kind == LoadTest || s.Kind == CPU || s.Kind == Leak) && r.Useful < 0.5 || o.Demand && r.Action != "spare" && r.Useful < 0.5:
 		return ""
 	}
 	return "it is more likely wanted than not"
+}
+
+// wanted says why the end of a process is not recommended though it is the one.
+func wanted(s Suspicion, r hosts.Row) string {
+	switch {
+	case s.Kind != CPU && s.Kind != Leak && s.Kind != LoadTest || r.Guarded != "" || r.Supervisor != "":
+		return ""
+	case r.Young:
+		return "it is too young to be judged"
+	case r.Action == "spare" && r.Useful >= 0.5:
+		return "it was judged useful"
+	}
+	return ""
 }
 
 func actions(s Suspicion, r hosts.Row) []string {
@@ -420,6 +443,9 @@ func actions(s Suspicion, r hosts.Row) []string {
 		return []string{"Look at what " + r.Name() + " waits for (storage, network file systems): it takes no signal until that answers." + verify}
 	case r.Supervisor != "":
 		return []string{"Let its supervisor stop or restart it (" + r.Supervisor + "): one that is ended comes back." + verify}
+	}
+	if why := wanted(s, r); why != "" {
+		return []string{"Ask whoever started " + r.Name() + ": " + why + ", and its end is not recommended." + verify}
 	}
 	return []string{"End " + r.Name() + " with `/ghost triage`, or stop it where it was started (undo: start it again)." + verify}
 }
