@@ -314,15 +314,47 @@ func TestTriageFullQueueDenied(t *testing.T) {
 	l.sound(sid, "Root cause found", "lazy-server", "was not ended", "## Host Processes", "the process was not touched")
 }
 
-// A negative answer counts: nobody burns processors, and that is cited.
+// A negative answer counts: nobody holds the port, and that is cited.
 func TestTriageFindsNobody(t *testing.T) {
 	t.Parallel() // they wait more than they do
 	l := newLab(t)
 	l.run()
-	l.command("incidents", l.users["oncall-checkout"].ID, "/ghost investigate a forgotten load test hammers this machine")
+	_, port, err := net.SplitHostPort(deadPort(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.command("incidents", l.users["oncall-checkout"].ID, "/ghost investigate checkout cannot start: listen tcp 127.0.0.1:"+port+": bind: address already in use")
 	sid := sidOf(l.said("incidents", "Investigating: ").all())
 	l.closed(sid)
 	l.sound(sid, "No process of", "explains it", "REFUTED", "## Host Processes")
+}
+
+// A process that has just begun and holds nearly all the descriptors that it may is
+// named with two witnesses, and nobody is asked to end it.
+func TestTriageNamesAYoungHog(t *testing.T) {
+	t.Parallel() // they wait more than they do
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer null.Close()
+	hog := exec.Command("sleep", "307")
+	for range 57 {
+		hog.ExtraFiles = append(hog.ExtraFiles, null)
+	}
+	if err := hog.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = hog.Process.Kill(); _ = hog.Wait() })
+	if err := unix.Prlimit(hog.Process.Pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 64, Max: 64}, nil); err != nil {
+		t.Fatal(err)
+	}
+	l := newLab(t)
+	l.run()
+	l.command("incidents", l.users["oncall-checkout"].ID, "/ghost investigate too many open files on this machine")
+	sid := sidOf(l.said("incidents", "Investigating: ").all())
+	l.closed(sid)
+	l.sound(sid, "Root cause found", "sleep 307", "of 64 descriptors in use", "too young to be judged", "its end is not recommended", "## Host Processes", "`ps -o pid")
 }
 
 // A process that gave its number to another one between the card and the approval is
