@@ -339,7 +339,9 @@ func undenied(s Suspicion, seen hosts.Seen) string {
 		return "the symptom names no port"
 	case s.Kind == Squatter && seen.Holders > 0 && len(s.PIDs) == 0:
 		return fmt.Sprintf("port %d%s is held", s.Port, where)
-	case (s.Kind == Squatter || s.Kind == Queue) && seen.Holders == 0:
+	case s.Kind == Queue && seen.Holders == 0: // that the queue is full is known, or nobody would ask
+		return fmt.Sprintf("who listens on port %d%s could not be seen", s.Port, where)
+	case s.Kind == Squatter && seen.Holders == 0:
 		return ""
 	case s.Kind != CPU && seen.Omitted > 0:
 		return fmt.Sprintf("%d processes%s that stand out were not shown", seen.Omitted, where)
