@@ -117,6 +117,11 @@ func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*progr
 		policy:   policy.New(policy.Options{Self: self}),
 		redactor: cfg.redactor(),
 	}
+	if cfg.WorkDir != "" {
+		if err := markWork(c, cfg.WorkDir); err != nil {
+			return nil, fail(exitUnavailable, "GHOST_WORK_DIR: %w", err)
+		}
+	}
 	choice := cfg.choice()
 	choice.Log, choice.Hosts = log, true
 	choice.Safe = func(command string) bool { return p.policy.Classify(command).Class == policy.Safe }

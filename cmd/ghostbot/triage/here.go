@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"ghostbot/cmd/ghostbot/answer"
@@ -49,11 +50,34 @@ func (c *call) inCase() error {
 		return err
 	}
 	work := filepath.Dir(dir)
-	if filepath.Base(work) != "work" || !exists(filepath.Join(filepath.Dir(work), "installation.json")) {
+	state := filepath.Dir(work)
+	b, err := os.ReadFile(filepath.Join(work, stateMark))
+	switch {
+	case err == nil && filepath.IsAbs(strings.TrimSpace(string(b))):
+		state = strings.TrimSpace(string(b))
+	case filepath.Base(work) != "work":
+		state = ""
+	}
+	if state == "" || !exists(filepath.Join(state, "installation.json")) {
 		return usage("--here counts only in the working directory of a case, which this is not: %s", dir)
 	}
-	c.state, c.sessions, c.incident = filepath.Dir(work), filepath.Join(dir, "triage"), filepath.Base(dir)
+	c.state, c.sessions, c.incident = state, filepath.Join(dir, "triage"), filepath.Base(dir)
 	return nil
+}
+
+// stateMark names, in a working directory of cases that does not lie in its state
+// directory, the latter.
+const stateMark = ".state"
+
+// Mark makes --here find the state directory from the working directories of cases.
+func Mark(work, state string) error {
+	if work == filepath.Join(state, "work") {
+		return nil
+	}
+	if err := os.MkdirAll(work, 0o700); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(work, stateMark), []byte(state+"\n"), 0o600)
 }
 
 // approvedFor is how long the answer behind a run counts: it is used at once.

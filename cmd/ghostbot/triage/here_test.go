@@ -343,3 +343,38 @@ func TestThrottle(t *testing.T) {
 		t.Errorf("exit %d, limit %q, %v: %s", code, b, err, out)
 	}
 }
+
+// A working directory that lies elsewhere names its state directory.
+func TestMark(t *testing.T) {
+	state, work := t.TempDir(), filepath.Join(t.TempDir(), "elsewhere")
+	dir := filepath.Join(work, "ghost_20260314_104512")
+	if err := os.WriteFile(filepath.Join(state, "installation.json"), []byte("{}"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Chdir(dir)
+	pid := fmt.Sprint(victim(t, "/dev/null"))
+	plan := []string{"plan", "--here", "--exit-code", "always0", "--pid", pid, "--window", "200ms"}
+	if code, out := here(t, plan...); code != exitUsage {
+		t.Errorf("without a mark: %d %s", code, out)
+	}
+	if err := Mark(filepath.Join(state, "work"), state); err != nil || exists(filepath.Join(state, "work")) {
+		t.Errorf("the usual place: %v", err)
+	}
+	if err := Mark(work, state); err != nil {
+		t.Fatal(err)
+	}
+	if code, out := here(t, plan...); code != 0 || !exists(filepath.Join(dir, "triage", "sessions")) || !exists(filepath.Join(state, "triage")) {
+		t.Errorf("with a mark: %d %s", code, out)
+	}
+	for _, bad := range []string{"", "relative", "/nonexistent"} {
+		if err := os.WriteFile(filepath.Join(work, stateMark), []byte(bad), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if code, out := here(t, plan...); code != exitUsage {
+			t.Errorf("mark %q: %d %s", bad, code, out)
+		}
+	}
+}
