@@ -10,7 +10,7 @@ export GOFLAGS
 # where tests that skip for want of the real az say so; a new name each time, so that none is cached
 SKIPS := $(shell mktemp -u)
 
-.PHONY: approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-scale bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
+.PHONY: conformance approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-scale bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -20,6 +20,7 @@ help:
 	@echo "make azure   the real az against the local Azure, the long form"
 	@echo "make triage-rounds  10,000 rounds of the triage against recycled process numbers"
 	@echo "make approvals   2,000 approvals through a bad network, on a simulated clock; make soak   an hour of cases; make bench-ack   acknowledgements beside Bolt"
+	@echo "make conformance  the official Slack clients for Node against the simulated workspace, the long form"
 	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
 	@echo "             make bench-pcap captures; docs/benchmarks.md keeps the results"
 	@echo "make record  one case with a real model (GEMINI_API_KEY), kept without the key as test data"
@@ -93,6 +94,10 @@ approvals:
 soak:
 	@echo "== cases for an hour, with connections that are cut every two seconds"
 	@GHOST_SOAK=$${GHOST_SOAK:-60m} $(GO) test -timeout 120m -count 1 -v -run '^TestSoak$$' ./internal/e2e
+
+conformance: deps-test
+	@echo "== the official Slack clients for Node, the long form (two minutes)"
+	@GHOST_CONFORMANCE=1 $(GO) test -timeout 10m -count 1 -v -run '^(TestBolt|TestWebClient|TestSocketMode|TestIdleSideBySide)$$' ./internal/sim/slack
 
 bench-ack: deps-test
 	@echo "== acknowledgements with 1,000 open cases, beside a minimal Bolt app (some minutes)"

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/slack-go/slack"
+	"github.com/slack-go/slack/socketmode"
 
 	slacksim "ghostbot/internal/sim/slack"
 )
@@ -52,11 +53,52 @@ func runNode(t *testing.T, s *slacksim.Server, script, want string, env ...strin
 	}
 }
 
-// The official Node client, unchanged, through everything an app does.
+// The official Node clients, as published, through everything an app does. Each has 150 s in all.
 func TestBolt(t *testing.T) {
 	t.Parallel()
 	s := newServer(t, slacksim.Options{})
-	runNode(t, s, "bolt.mjs", "conformance ok")
+	runNode(t, s, "bolt.mjs", "bolt ok")
+}
+
+func TestWebClient(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, slacksim.Options{})
+	runNode(t, s, "web.mjs", "web ok")
+}
+
+func TestSocketMode(t *testing.T) {
+	t.Parallel()
+	s := newServer(t, slacksim.Options{NoEcho: true})
+	var long []string
+	if conformance() {
+		long = []string{"LONG=1"}
+	}
+	runNode(t, s, "socket.mjs", "socket ok", long...)
+}
+
+// conformance reports whether the long forms are wanted: make conformance.
+func conformance() bool { return os.Getenv("GHOST_CONFORMANCE") != "" }
+
+// Both official clients side by side and idle for more than a minute: a hello each, no reconnect.
+// TestIdle and TestPings say the same in fake time.
+func TestIdleSideBySide(t *testing.T) {
+	if !conformance() {
+		t.Skip("slow: make conformance")
+	}
+	t.Parallel()
+	s := newServer(t, slacksim.Options{})
+	b := startBot(t, s, &bot{})
+	runNode(t, s, "idle.mjs", "idle ok", "IDLE_MS=70000")
+	hellos := 0
+	for _, e := range s.Requests() {
+		if e.Type == "hello" {
+			hellos++
+		}
+	}
+	if hellos != 2 || b.count(socketmode.EventTypeConnecting) != 1 {
+		t.Errorf("%d hellos, slack-go: %v", hellos, b.kinds)
+	}
+	eventually(t, "only slack-go is left", func() bool { return s.Sockets() == 1 })
 }
 
 // browser is the path of a Chromium; the test is skipped, or fails in CI, without one.

@@ -46,7 +46,7 @@ func (s *Server) event(e workspace.Event) {
 	if ch.IM {
 		kind = "im"
 	}
-	wire := webapi.MessageWire(s.ws, s.URL, *m)
+	wire := webapi.MessageWire(s.ws, s.base, *m)
 	now := s.ws.Edited()
 	switch e.Kind {
 	case "message":

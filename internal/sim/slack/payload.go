@@ -20,7 +20,7 @@ func (s *Server) commandPayload(ch workspace.Channel, u workspace.User, command,
 		"is_enterprise_install": "false", "response_url": s.responseURL(hook), "trigger_id": trigger}
 }
 
-func (s *Server) responseURL(hook string) string { return s.URL + "/respond/" + hook }
+func (s *Server) responseURL(hook string) string { return s.base + "/respond/" + hook }
 
 // interaction is what all interactive payloads share.
 func (s *Server) interaction(kind string, u workspace.User, trigger string) map[string]any {
@@ -49,7 +49,7 @@ func (s *Server) messageAction(m workspace.Message, ch workspace.Channel, p map[
 	p["channel"] = map[string]any{"id": ch.ID, "name": ch.Name}
 	p["response_url"] = s.responseURL(hook)
 	if !m.Ephemeral {
-		p["message"] = webapi.MessageWire(s.ws, s.URL, m)
+		p["message"] = webapi.MessageWire(s.ws, s.base, m)
 	}
 }
 

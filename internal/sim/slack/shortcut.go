@@ -43,7 +43,7 @@ func (s *Server) shortcut(channel, user, ts, callback string, wait time.Duration
 	p["callback_id"], p["message_ts"], p["response_url"] = callback, m.TS, s.responseURL(hook)
 	p["action_ts"] = fmt.Sprintf("%d.%06d", now/1e6, now%1e6)
 	p["channel"] = map[string]any{"id": ch.ID, "name": ch.Name}
-	p["message"] = webapi.MessageWire(s.ws, s.URL, m)
+	p["message"] = webapi.MessageWire(s.ws, s.base, m)
 	o := s.observe(u.ID, ch.ID, wait)
 	_, err = s.hub.Send("interactive", p)
 	o.acked(err)

@@ -69,6 +69,7 @@ type Server struct {
 	hub    *socket.Hub
 	api    *webapi.API
 	log    *requestLog
+	base   string // stands in payloads for the Host that their receiver used
 	mux    *http.ServeMux
 	http   *http.Server
 	ctx    context.Context
@@ -130,9 +131,10 @@ func New(opt Options) (*Server, error) {
 	s.ws.MarkApprovers(opt.Approvers)
 	s.AppToken = "xapp" + "-1-" + s.ws.Team().AppID + "-" + s.ws.Secret("app token")
 	s.BotToken = "xoxb" + "-" + s.ws.Secret("bot token")
+	s.base = "http://" + workspace.Random(16) + ".invalid"
 	s.ctx, s.stop = context.WithCancel(context.Background())
 	s.hub = socket.New(socket.Options{
-		AppID: s.ws.Team().AppID, Max: opt.MaxSockets, Ping: opt.PingInterval, Ack: opt.AckTimeout,
+		AppID: s.ws.Team().AppID, Base: s.base, Max: opt.MaxSockets, Ping: opt.PingInterval, Ack: opt.AckTimeout,
 		Retries: opt.EventRetries, Warning: opt.scaled(0, 10*time.Second), ID: func() string { return workspace.Random(16) },
 		Record: s.recordFrame, Logger: opt.Logger,
 		Changed: func(n int) { s.ws.Announce(workspace.Event{Kind: "sockets", Text: fmt.Sprint(n)}) },

@@ -159,6 +159,17 @@ await page.keyboard.press('Escape');
 await page.locator('.dialog.viewer').waitFor({ state: 'detached' });
 await step('files');
 
+// The rate limits: seen, and switched.
+await page.locator('#lab').click();
+await page.locator('.menu-item', { hasText: 'Counted only: enforce' }).click();
+for (let i = 0; i < 200 && !(await lab('limits')).enforce; i++) await page.waitForTimeout(25);
+assert.equal((await lab('limits')).enforce, true);
+await page.locator('#lab').click();
+await page.locator('.menu-item', { hasText: 'Enforced: switch off' }).click();
+for (let i = 0; i < 200 && (await lab('limits')).enforce; i++) await page.waitForTimeout(25);
+assert.equal((await lab('limits')).enforce, false);
+await step('limits');
+
 // Two tabs can be two people.
 const second = await page.context().newPage();
 await second.goto(base + '/');

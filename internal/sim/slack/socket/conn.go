@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
+	"net/http"
 	"sync"
 	"time"
 
@@ -17,6 +18,7 @@ type conn struct {
 	ws      *websocket.Conn
 	id      int
 	host    string
+	base    string // of absolute URLs
 	started time.Time
 	out     chan frame
 	gone    chan struct{}
@@ -43,8 +45,12 @@ func frameOf(kind string, fields map[string]any) frame {
 	return frame{kind: kind, envelope: id, body: bytes.TrimSpace(buf.Bytes())}
 }
 
-func newConn(h *Hub, ws *websocket.Conn, host string) *conn {
-	return &conn{hub: h, ws: ws, host: host, started: time.Now(), out: make(chan frame, 512), gone: make(chan struct{})}
+func newConn(h *Hub, ws *websocket.Conn, r *http.Request) *conn {
+	base := "http://" + r.Host
+	if r.TLS != nil {
+		base = "https://" + r.Host
+	}
+	return &conn{hub: h, ws: ws, host: r.Host, base: base, started: time.Now(), out: make(chan frame, 512), gone: make(chan struct{})}
 }
 
 // send queues a frame; a peer that lets the queue fill up is cut off.
@@ -107,6 +113,9 @@ func (c *conn) stalled() {
 
 // write sends one frame now; only the writer, and the handler before the writer runs, may call it.
 func (c *conn) write(f frame) bool {
+	if c.hub.opt.Base != "" {
+		f.body = bytes.ReplaceAll(f.body, []byte(c.hub.opt.Base), []byte(c.base))
+	}
 	_ = c.ws.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	err := c.ws.WriteMessage(websocket.TextMessage, f.body)
 	rec := Frame{Time: time.Now(), Out: true, Conn: c.id, Type: f.kind, Envelope: f.envelope, Note: f.note, Body: f.body}

@@ -48,6 +48,7 @@ type Options struct {
 	Retries []time.Duration // waits before the redeliveries of an event
 	Warning time.Duration   // from a warning to the end of the connection
 	ID      func() string   // envelope ids and tickets
+	Base    string          // stands in payloads for the address under which the app connected; may be empty
 	Record  func(Frame)     // called for every frame; may be nil
 	Changed func(n int)     // called when the number of connections changes; may be nil
 	Logger  *slog.Logger
@@ -175,6 +176,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	delete(h.tickets, ticket)
 	h.mu.Unlock()
 	if !known {
+		h.opt.Record(Frame{Time: time.Now(), Type: "refused", Note: "unknown or used ticket"})
 		http.Error(w, "unknown or used ticket", http.StatusForbidden)
 		return
 	}
@@ -182,7 +184,7 @@ func (h *Hub) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return // Upgrade has answered
 	}
-	c := newConn(h, ws, r.Host)
+	c := newConn(h, ws, r)
 	n, full := h.admit(c)
 	if n == 0 {
 		ws.Close()

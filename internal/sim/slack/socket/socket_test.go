@@ -234,6 +234,9 @@ func TestTickets(t *testing.T) {
 		if _, status := r.dial(""); status != http.StatusForbidden {
 			t.Errorf("no ticket: %d", status)
 		}
+		if got := r.notes("refused"); len(got) != 2 {
+			t.Errorf("the log says %q", got)
+		}
 		ticket, _ := r.hub.Ticket()
 		ws, status := r.dial("ticket=" + ticket)
 		if status != http.StatusSwitchingProtocols {
@@ -546,6 +549,36 @@ func TestDrop(t *testing.T) {
 		synctest.Wait()
 		if diff := cmp.Diff([]int{1, 0}, r.counts); diff != "" {
 			t.Error(diff)
+		}
+	})
+}
+
+// A client that goes without a close frame (code 1006) leaves nothing behind, and the next one gets what comes.
+func TestAbruptClient(t *testing.T) {
+	bubble(t, Options{}, func(r *rig) {
+		c := r.connect(nil)
+		_ = c.ws.NetConn().Close()
+		c.ends()
+		r.sleep(time.Second)
+		if diff := cmp.Diff([]int{1, 0}, r.counts); diff != "" {
+			t.Error(diff)
+		}
+		r.connect(ackAll(nil))
+		if _, err := r.hub.Send("interactive", nil); err != nil {
+			t.Errorf("the next client: %v", err)
+		}
+	})
+}
+
+// Payloads carry the address that each connection used.
+func TestPayloadBase(t *testing.T) {
+	bubble(t, Options{Base: "http://base.invalid"}, func(r *rig) {
+		c := r.connect(ackAll(nil))
+		if _, err := r.hub.Send("interactive", map[string]any{"url": "http://base.invalid/respond/1"}); err != nil {
+			t.Fatal(err)
+		}
+		if p := c.last()["payload"].(map[string]any); p["url"] != "http://127.0.0.1/respond/1" {
+			t.Errorf("payload: %v", p)
 		}
 	})
 }

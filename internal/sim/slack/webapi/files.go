@@ -147,7 +147,11 @@ func (a *API) ServePrivate(w http.ResponseWriter, r *http.Request) {
 	parts := strings.Split(strings.TrimPrefix(r.URL.Path, "/files-pri/"), "/")
 	_, id, _ := strings.Cut(parts[0], "-")
 	f, ok := a.ws.File(id)
+	rec := Call{Time: a.opt.Now(), Method: "(download)", HTTP: r.Method, Agent: r.UserAgent(), Token: MaskToken(token),
+		Status: http.StatusOK, OK: true, Args: map[string]string{"file": id}}
+	defer func() { a.opt.Record(rec) }()
 	if !ok || token != a.opt.BotToken {
+		rec.Status, rec.OK, rec.Error = http.StatusNotFound, false, "not found"
 		http.Error(w, "not found", http.StatusNotFound)
 		return
 	}

@@ -177,6 +177,9 @@ func TestUpload(t *testing.T) {
 		if w.Code != want || (want == 200 && (w.Body.String() != "hello" || w.Header().Get("Content-Type") != "text/markdown")) {
 			t.Errorf("download with %q: %d %v", token, w.Code, w.Header())
 		}
+		if last := r.calls[len(r.calls)-1]; last.Method != "(download)" || last.Status != want || last.Token == tokenOf("xoxb") {
+			t.Errorf("log: %+v", last)
+		}
 	}
 	r.good("files.delete", o{"file": ids[1]})
 	r.bad("files.delete", o{"file": ids[1]}, "file_not_found")
