@@ -116,13 +116,14 @@ func (c *conn) write(f frame) bool {
 	if c.hub.opt.Base != "" {
 		f.body = bytes.ReplaceAll(f.body, []byte(c.hub.opt.Base), []byte(c.base))
 	}
+	rec := Frame{Time: time.Now(), Out: true, Conn: c.id, Type: f.kind, Envelope: f.envelope, Note: f.note, Body: f.body}
+	c.hub.opt.Record(rec) // before its acknowledgement can be there
 	_ = c.ws.SetWriteDeadline(time.Now().Add(10 * time.Second))
 	err := c.ws.WriteMessage(websocket.TextMessage, f.body)
-	rec := Frame{Time: time.Now(), Out: true, Conn: c.id, Type: f.kind, Envelope: f.envelope, Note: f.note, Body: f.body}
 	if err != nil {
-		rec.Note = "write failed"
+		rec.Time, rec.Note, rec.Body = time.Now(), "write failed", nil
+		c.hub.opt.Record(rec)
 	}
-	c.hub.opt.Record(rec)
 	return err == nil
 }
 
