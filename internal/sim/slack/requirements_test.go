@@ -237,3 +237,51 @@ func TestExport(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+// A modal whose submission nobody acknowledges stays open and says that something is wrong.
+func TestModalFailureIsVisible(t *testing.T) {
+	b := &bot{onAction: func(*bot, slack.InteractionCallback) any { return noAck }}
+	bubble(t, slacksim.Options{}, b, func(s *slacksim.Server, b *bot) {
+		c := s.Workspace().NewTrigger("U0COMMAND1", "", time.Minute)
+		v, err := b.api.OpenView(c, modal())
+		if err != nil {
+			t.Fatal(err)
+		}
+		began := time.Now()
+		out, err := s.Submit(v.ID, "commander", map[string]any{"why": "x"})
+		if err != nil || out.OK || out.Error != "operation_timeout" || !strings.Contains(out.Detail, "trouble connecting") || time.Since(began) != 3*time.Second {
+			t.Errorf("%+v, %v after %s", out, err, time.Since(began))
+		}
+		if len(s.Views()) != 1 {
+			t.Error("the modal is gone, and what was typed with it")
+		}
+	})
+}
+
+// A faster clock moves the whole schedule of an event: at once, after 1 min, after 5 min.
+func TestSpeedMovesTheSchedule(t *testing.T) {
+	for speed, want := range map[float64]time.Duration{1: 6 * time.Minute, 60: 6 * time.Second} {
+		bubble(t, slacksim.Options{Speed: speed, NoEcho: true}, &bot{}, func(s *slacksim.Server, b *bot) {
+			if err := s.Inject(slacksim.Fault{Kind: "lose_acks", Times: 4}); err != nil {
+				t.Fatal(err)
+			}
+			began := time.Now()
+			if _, err := s.Message("incidents", "commander", "hello", ""); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(4 * want)
+			var last time.Time
+			n := 0
+			for _, e := range s.Requests() {
+				if e.Type == "events_api" {
+					n, last = n+1, e.Time
+				}
+			}
+			// each of the three attempts before the last one waits for its acknowledgement first
+			waits := time.Duration(float64(9*time.Second) / speed)
+			if d := last.Sub(began); n != 4 || d < want || d > want+waits {
+				t.Errorf("speed %v: %d deliveries, the last after %s", speed, n, d)
+			}
+		})
+	}
+}

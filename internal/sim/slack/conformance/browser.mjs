@@ -181,6 +181,33 @@ await page.locator('#me[aria-label^="Acting as guest-vendor."]').waitFor();
 await second.close();
 await step('two people');
 
+// What asks before it acts, and what hides in a menu. The app answers each by an update.
+const asks = (name, element) => fetch(base + '/api/chat.postMessage', { method: 'POST', headers: { 'Content-Type': 'application/json', Authorization: 'Bearer ' + process.env.SLACK_BOT_TOKEN },
+  body: JSON.stringify({ channel: 'C0LAB00001', text: name, blocks: [{ type: 'section', text: { type: 'plain_text', text: name } }, { type: 'actions', elements: [element] }] }) });
+const plain = text => ({ type: 'plain_text', text });
+const approved = page.locator('#channel .msg', { hasText: 'approved by' });
+const had = await approved.count();
+await asks('a risky thing', { type: 'button', action_id: 'yes', text: plain('Do it'), confirm: { title: plain('Sure?'), text: plain('It cannot be undone.'), confirm: plain('Do'), deny: plain('Leave') } });
+const sure = page.locator('.dialog.confirm');
+const risky = page.locator('#channel .msg:has-text("a risky thing")').getByRole('button', { name: 'Do it' });
+await risky.click();
+await sure.waitFor();
+assert.match(await sure.innerText(), /Sure\?[\s\S]*It cannot be undone\./);
+await sure.getByRole('button', { name: 'Leave' }).click();
+await sure.waitFor({ state: 'detached' });
+const clicks = async () => (await lab('requests?only=interactive')).length;
+const before = await clicks();
+await risky.click();
+await sure.getByRole('button', { name: 'Do', exact: true }).click();
+await approved.nth(had).waitFor();
+assert.equal(await clicks(), before + 1, 'the app hears of a click only when it is confirmed');
+await asks('a menu', { type: 'overflow', action_id: 'more', options: [{ text: plain('Details'), value: 'd' }, { text: plain('Stop'), value: 's' }] });
+await page.locator('#channel .msg:has-text("a menu") .b-actions .overflow button').click();
+await page.locator('.menu-item', { hasText: 'Stop' }).click();
+await approved.nth(had + 1).waitFor();
+assert.equal((await lab('requests?only=interactive')).at(-1).body.payload.actions[0].selected_option.value, 's');
+await step('confirmation and menu');
+
 // Text for screen readers.
 const any = page.locator('.msg:has-text("every block")').first();
 await any.hover();
