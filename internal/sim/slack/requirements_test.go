@@ -103,7 +103,15 @@ func TestPayloadsFollowHost(t *testing.T) {
 			t.Errorf("%d %v", code, out)
 		}
 	}
+	_, sent := post(t, s.URL+"/lab/message", map[string]any{"channel": incidents, "user": "commander", "text": "see", "file": "a.txt"})
+	if out, err := s.Shortcut("incidents", "commander", sent["ts"].(string), "ghost_investigate"); err != nil || !out.OK {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	next(t, urls)
 	text, _ := json.Marshal(s.Requests())
+	if n := strings.Count(string(text), local+"/files-pri/"); n < 2 || strings.Contains(string(text), direct+"/files-pri/") {
+		t.Errorf("%d addresses of files in an event and a shortcut are the app's", n)
+	}
 	if strings.Contains(string(text), ".invalid") || !strings.Contains(string(text), direct+"/ is what they typed") {
 		t.Error("the log shows something else than what went over the wire")
 	}
