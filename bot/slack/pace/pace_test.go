@@ -117,6 +117,7 @@ func TestEdits(t *testing.T) {
 			edit(fmt.Sprint("rest", i), Normal)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if len(sent) != editsRest {
 			t.Errorf("%d edits at once that nobody waits for, want %d", len(sent), editsRest)
 		}
