@@ -42,6 +42,7 @@ func (d *Desk) Editable(ctx context.Context, c Click) (command string, r Reply, 
 		about := proposal.About(info.Opening.Place.Channel, p.Proposal)
 		about.Requester = ""
 		if why, ok := d.o.Access.May(ctx, d.o.Front, c.By, c.Team, about); !ok {
+			c.Action = safeexec.Modify
 			d.noteRefusal(ctx, c, p, why)
 			return "", refuse("%s", why), nil
 		}

@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -299,5 +300,29 @@ func TestNothingIsStoredOfASecret(t *testing.T) {
 	data, err := json.Marshal(state{Last: 7})
 	if err != nil || string(data) != `{"last":7,"until":"0001-01-01T00:00:00Z"}` {
 		t.Errorf("%s, %v", data, err)
+	}
+}
+
+// Whoever enrols somebody leaves the file to its owner.
+func TestEnrolKeepsTheOwner(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root can enrol in the file of another user")
+	}
+	name := filepath.Join(t.TempDir(), "totp")
+	if _, err := Enrol(name, "U0ONE", false); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chown(name, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Enrol(name, "U0TWO", false); err != nil {
+		t.Fatal(err)
+	}
+	info, err := os.Stat(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := info.Sys().(*syscall.Stat_t); st.Uid != 65534 || st.Gid != 65534 || info.Mode().Perm() != 0o600 {
+		t.Errorf("owner %d:%d, mode %04o", st.Uid, st.Gid, info.Mode().Perm())
 	}
 }

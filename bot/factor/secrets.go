@@ -189,6 +189,25 @@ func change(name string, edit func([]string) ([]string, error)) error {
 	return replaceFile(name, b.Bytes(), dir)
 }
 
+// sameOwner gives f the owner of the file that it will replace: the bot reads its secrets
+// also after somebody else has enrolled a user.
+func sameOwner(f *os.File, name string) error {
+	var old, made unix.Stat_t
+	switch err := unix.Stat(name, &old); {
+	case errors.Is(err, unix.ENOENT):
+		return nil
+	case err != nil:
+		return err
+	}
+	if err := unix.Fstat(int(f.Fd()), &made); err != nil {
+		return err
+	}
+	if old.Uid == made.Uid && old.Gid == made.Gid {
+		return nil
+	}
+	return f.Chown(int(old.Uid), int(old.Gid))
+}
+
 func replaceFile(name string, data []byte, dir *os.File) error {
 	f, err := os.CreateTemp(filepath.Dir(name), ".totp-*") // mode 0600
 	if err != nil {
@@ -196,6 +215,9 @@ func replaceFile(name string, data []byte, dir *os.File) error {
 	}
 	defer os.Remove(f.Name())
 	defer f.Close()
+	if err := sameOwner(f, name); err != nil {
+		return err
+	}
 	if _, err := f.Write(data); err != nil {
 		return err
 	}

@@ -124,7 +124,7 @@ func (f *Front) requested(ctx context.Context, j job, e slackevents.EventsAPIEve
 	}
 	ectx, cancel := context.WithTimeout(ctx, ackWithin)
 	defer cancel()
-	text := strings.TrimSpace(unmarkup(strings.ReplaceAll(said, me, " "), func(id string) string { return f.name(ectx, id) }))
+	text := f.plain(ectx, strings.ReplaceAll(said, me, " "))
 	sid, err := f.caseAt(ectx, channel, thread)
 	if err != nil {
 		return true // not acknowledged: Slack delivers it again
@@ -262,9 +262,7 @@ func (f *Front) shortcut(ctx context.Context, j job, c shortcut.Call) {
 		return
 	}
 	f.windows.leave(f.log, func(ctx context.Context) {
-		nctx, done := context.WithTimeout(ctx, time.Second) // the trigger lasts three
-		text := unmarkup(c.Symptom, func(id string) string { return f.name(nctx, id) })
-		done()
+		text := f.plain(ctx, c.Symptom) // the trigger lasts three seconds
 		source := ""
 		if !c.Ephemeral {
 			source = kit.Permalink(f.base(), c.Channel, c.ThreadTS, c.TS)

@@ -1,6 +1,7 @@
 package slack
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"regexp"
@@ -26,7 +27,7 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 		f.readOut(ctx, j, c, a)
 		return
 	}
-	out := f.counter.Do(sctx, a, strings.TrimSpace(unmarkup(c.Text, func(id string) string { return f.name(sctx, id) })))
+	out := f.counter.Do(sctx, a, f.plain(sctx, c.Text))
 	if out.Text == "" {
 		f.ack(ctx, j, nil)
 		return
@@ -45,7 +46,7 @@ func (f *Front) readOut(ctx context.Context, j job, c slackgo.SlashCommand, a en
 	f.whispers.leave(f.log, func(ctx context.Context) {
 		rctx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
-		out := f.counter.Do(rctx, a, strings.TrimSpace(unmarkup(c.Text, func(id string) string { return f.name(rctx, id) })))
+		out := f.counter.Do(rctx, a, f.plain(rctx, c.Text))
 		opts := []slackgo.MsgOption{slackgo.MsgOptionResponseURL(c.ResponseURL, slackgo.ResponseTypeEphemeral), slackgo.MsgOptionText(out.Text, false)}
 		if out.Blocks != nil {
 			opts = append(opts, slackgo.MsgOptionBlocks(out.Blocks...))
@@ -329,7 +330,6 @@ func (f *Front) words(e slackevents.EventsAPIEvent) (reply, bool) {
 
 // take stores one reply as an instruction, or stops the case.
 func (f *Front) take(ctx context.Context, sid string, w reply) error {
-	text := unmarkup(strings.ReplaceAll(w.text, "<@"+f.me.UserID+">", " "), func(id string) string { return f.name(ctx, id) })
 	p, err := f.Person(ctx, w.user, "")
 	if err != nil {
 		return err
@@ -341,6 +341,7 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		f.whisperTo(w.channel, w.thread, w.user, "Your reply is not passed on: "+escape(p.Explain)+".")
 		return nil
 	}
+	text := f.plain(ctx, strings.ReplaceAll(w.text, "<@"+f.me.UserID+">", " "))
 	if oneLine(text) == "" {
 		f.whisperTo(w.channel, w.thread, w.user, "Files and bare mentions are not read. Say in words what they show, or what should be looked at.")
 		return nil
@@ -556,11 +557,15 @@ func (f *Front) named(ctx context.Context, text string) string {
 
 // name is what people call a user.
 func (f *Front) name(ctx context.Context, id string) string {
-	p, err := f.Person(ctx, id, "")
-	if err != nil || p.Name == "" {
-		return "somebody"
-	}
-	return p.Name
+	return cmp.Or(f.who.Name(ctx, id), "somebody")
+}
+
+// plain is what a person typed. Names that cannot be had in a moment stay away: whoever
+// writes many of them holds nobody up.
+func (f *Front) plain(ctx context.Context, text string) string {
+	nctx, done := context.WithTimeout(ctx, ackWithin/4)
+	defer done()
+	return strings.TrimSpace(unmarkup(text, func(id string) string { return f.name(nctx, id) }))
 }
 
 func inputValue(cb slackgo.InteractionCallback, block, action string) string {

@@ -286,6 +286,8 @@ func decidedLine(c *show.CardView) string {
 		parts = append(parts, "denied by "+mention(c.By)+" at "+when(c.At)+", nothing ran")
 	case c.By != "" && c.State == bot.StateModified:
 		parts = append(parts, "edited by "+mention(c.By)+" at "+when(c.At)+", nothing ran")
+	case len(c.Votes) > 0 && (c.State == bot.StateExpired || c.State == bot.StateCancelled || c.State == bot.StateSuperseded):
+		parts = append(parts, "approved by "+mentions(c.Votes)+", but that came to nothing: nothing ran")
 	case len(c.Votes) > 0:
 		parts = append(parts, "approved by "+mentions(c.Votes)+" at "+when(c.At))
 	case c.State == bot.StateExpired:

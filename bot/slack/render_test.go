@@ -429,3 +429,13 @@ func TestBulletsKeepCommandsWhole(t *testing.T) {
 		}
 	}
 }
+
+// An approval that came to nothing never reads like one that ran.
+func TestVotesThatCameToNothing(t *testing.T) {
+	for _, state := range []string{bot.StateExpired, bot.StateCancelled, bot.StateSuperseded} {
+		got := decidedLine(&show.CardView{State: state, Votes: []string{"U1"}, Needed: 2})
+		if !strings.Contains(got, "<@U1>") || !strings.Contains(got, "nothing ran") || strings.Contains(got, " at ") {
+			t.Errorf("%s: %q", state, got)
+		}
+	}
+}

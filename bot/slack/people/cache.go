@@ -53,6 +53,14 @@ func (c *cache[T]) get(ctx context.Context, key string, within time.Duration, as
 	}
 }
 
+// known reports whether key can be answered without asking.
+func (c *cache[T]) known(key string) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	f := c.m[key]
+	return f != nil && (f.busy != nil || time.Now().Before(f.until))
+}
+
 // ask fills f in and lets those go on who wait for it. Also when ask panics.
 func (c *cache[T]) ask(ctx context.Context, f *fact[T], within time.Duration, ask func(context.Context) (T, error)) (v T, err error) {
 	err = errors.New("the look-up broke off")

@@ -32,6 +32,9 @@ const (
 	Age = 60 * time.Second
 	// Budget bounds the look-ups of user groups a minute.
 	Budget = 18
+	// Names bounds the look-ups a minute of names that stand in what people write: anybody
+	// can mention anybody, and decisions need the look-ups that Slack allows.
+	Names = 20
 	// sulk is how long a look-up that failed is not tried again.
 	sulk = 3 * time.Second
 	// kept bounds the users that are remembered.
@@ -63,6 +66,7 @@ type Directory struct {
 	groups cache[[]string]
 	mu     sync.Mutex
 	spent  []time.Time // when groups were looked up in the last minute
+	named  []time.Time // the same for names
 }
 
 // New returns a directory that knows nobody yet. home is asked when facts are judged.
@@ -90,24 +94,37 @@ func (d *Directory) Person(ctx context.Context, id, team string) (access.Person,
 // Members implements [access.Directory].
 func (d *Directory) Members(ctx context.Context, group string) ([]string, error) {
 	return d.groups.get(ctx, group, d.within, func(ctx context.Context) ([]string, error) {
-		if !d.spend(time.Now()) {
+		if !d.spend(&d.spent, Budget, time.Now()) {
 			return nil, ErrBudget
 		}
 		return d.api.GetUserGroupMembersContext(ctx, group)
 	})
 }
 
-// spend takes one look-up of a group out of the minute's budget.
-func (d *Directory) spend(now time.Time) bool {
+// Name is what people call a user, for text only; "" when that is not known and may not be
+// looked up now, or ctx has ended.
+func (d *Directory) Name(ctx context.Context, id string) string {
+	if ctx.Err() != nil || !d.users.known(id) && !d.spend(&d.named, Names, time.Now()) {
+		return ""
+	}
+	p, err := d.Person(ctx, id, "")
+	if err != nil {
+		return ""
+	}
+	return p.Name
+}
+
+// spend takes one look-up out of a minute's budget.
+func (d *Directory) spend(spent *[]time.Time, most int, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	for len(d.spent) > 0 && now.Sub(d.spent[0]) >= time.Minute {
-		d.spent = d.spent[1:]
+	for len(*spent) > 0 && now.Sub((*spent)[0]) >= time.Minute {
+		*spent = (*spent)[1:]
 	}
-	if len(d.spent) >= Budget {
+	if len(*spent) >= most {
 		return false
 	}
-	d.spent = append(d.spent, now)
+	*spent = append(*spent, now)
 	return true
 }
 

@@ -313,3 +313,38 @@ func TestKnown(t *testing.T) {
 		t.Errorf("%v, %d look-ups", err, a.asked.Load())
 	}
 }
+
+// Names in what anybody writes are looked up within a budget of their own, so that those
+// who decide can be looked up all the same, and not after ctx has ended.
+func TestNamesLeaveRoom(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &api{users: func(id string) (*slackgo.User, error) {
+			return &slackgo.User{ID: id, TeamID: "T1", Name: "name of " + id}, nil
+		}}
+		d := New(a, home, time.Second)
+		named := 0
+		for i := range 300 {
+			if d.Name(t.Context(), fmt.Sprint("U", i)) != "" {
+				named++
+			}
+		}
+		if named != Names || a.asked.Load() != Names {
+			t.Errorf("%d names after %d look-ups, want %d", named, a.asked.Load(), Names)
+		}
+		if got := d.Name(t.Context(), "U0"); got != "name of U0" {
+			t.Errorf("a name that is known: %q", got)
+		}
+		if p, err := d.Person(t.Context(), "U0APPROVER", "T1"); err != nil || !p.Member {
+			t.Errorf("an approver: %+v, %v", p, err)
+		}
+		time.Sleep(time.Minute)
+		if got := d.Name(t.Context(), "U299"); got != "name of U299" {
+			t.Errorf("a minute later: %q", got)
+		}
+		ended, end := context.WithCancel(t.Context())
+		end()
+		if got, n := d.Name(ended, "U298"), a.asked.Load(); got != "" || n != Names+2 {
+			t.Errorf("after the end: %q, %d look-ups", got, n)
+		}
+	})
+}
