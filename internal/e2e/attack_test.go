@@ -295,29 +295,3 @@ func (tr trap) pending() (path string, data []byte) {
 	tr.t.Fatalf("no proposal waits in %v", paths)
 	return "", nil
 }
-
-// TestMentionsHoldNobodyUp: whoever mentions hundreds of people, in a thread or to the bot,
-// keeps no decision from being made, with look-ups that are slow.
-func TestMentionsHoldNobodyUp(t *testing.T) {
-	l := newLab(t)
-	l.run()
-	tr := l.trap("incidents")
-	thread := l.thread("incidents", "checkout")[0].TS
-	var crowd strings.Builder
-	for i := range 300 {
-		fmt.Fprintf(&crowd, "<@U0CROWD%03d> ", i)
-	}
-	l.fault(map[string]any{"kind": "slow", "method": "users.info", "ms": 100, "times": 1000})
-	guest := l.users["guest-vendor"].ID
-	for range 3 {
-		l.say("incidents", guest, thread, crowd.String())
-		l.say("incidents", l.other(), "", "<@U0GHOSTBOT> "+crowd.String())
-	}
-	before := time.Now()
-	tr.press(l.approver(0), "Approve")
-	l.until(5*time.Second, "the command runs", func() bool { return tr.starts() == 1 })
-	if d := time.Since(before); d > 4*time.Second {
-		t.Errorf("the decision took %v", d)
-	}
-	tr.end()
-}
