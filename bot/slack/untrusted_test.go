@@ -168,6 +168,11 @@ func TestCredentialsInParts(t *testing.T) {
 	if strings.Contains(text+string(raw), secret) || !strings.Contains(string(raw), "it is ") {
 		t.Errorf("whole: %s %s", text, raw)
 	}
+	command := []slackgo.Block{kit.Section("az storage blob delete --name stray.cap --auth-mode login"), kit.Section("Skip")}
+	_, blocks = kit.Whole("text", command, mask)
+	if raw, _ = json.Marshal(blocks); !strings.Contains(string(raw), "stray.cap") || !strings.Contains(string(raw), "Skip") {
+		t.Errorf("a command whose last word may lead a credential: %s", raw)
+	}
 	for name, m := range everyMessage() {
 		text, blocks := render(m)
 		gotText, got := kit.Whole(text, blocks, mask)

@@ -26,7 +26,11 @@ func Whole(text string, blocks []slackgo.Block, redact func(string) string) (str
 		return text, blocks
 	}
 	var leaves []leaf
-	gather(v, &leaves)
+	list, _ := v.([]any)
+	for _, b := range list {
+		kind, _ := b.(map[string]any)["type"].(string)
+		gather(b, kind, &leaves)
+	}
 	if !mask(leaves, redact) {
 		return text, blocks
 	}
@@ -39,8 +43,9 @@ func Whole(text string, blocks []slackgo.Block, redact func(string) string) (str
 
 // leaf is a text that people see.
 type leaf struct {
-	of  map[string]any
-	key string
+	of   map[string]any
+	key  string
+	kind string // of the block that it stands in
 }
 
 func (l leaf) get() string {
@@ -49,22 +54,30 @@ func (l leaf) get() string {
 }
 
 // gather finds the texts of a message in the order in which they are shown.
-func gather(v any, out *[]leaf) {
+func gather(v any, kind string, out *[]leaf) {
 	switch v := v.(type) {
 	case []any:
 		for _, e := range v {
-			gather(e, out)
+			gather(e, kind, out)
 		}
 	case map[string]any:
 		if _, ok := v["text"].(string); ok {
-			*out = append(*out, leaf{v, "text"})
+			*out = append(*out, leaf{v, "text", kind})
 		}
 		for _, k := range []string{"text", "label", "title", "fields", "elements", "element", "accessory", "options", "placeholder", "hint", "confirm"} {
 			if _, plain := v[k].(string); !plain {
-				gather(v[k], out)
+				gather(v[k], kind, out)
 			}
 		}
 	}
+}
+
+// leads reports whether a text ends in words after which anything at all counts as a
+// credential, as in "--auth-mode login": what stands in the next part of a message is not
+// what followed them.
+func leads(text string, redact func(string) string) bool {
+	const next = "w" // completes no token but one that lacks a single character
+	return redact(text) == text && redact(text+next) != text+next
 }
 
 // mask withholds what is a credential alone or with its neighbour.
@@ -75,15 +88,21 @@ func mask(leaves []leaf, redact func(string) string) (masked bool) {
 		alone[i] = redact(was[i])
 	}
 	for i := 1; i < len(leaves); i++ {
+		if leaves[i-1].kind != leaves[i].kind { // a text is cut into parts of one kind; a button behind a command is no part of it
+			continue
+		}
 		for _, sep := range []string{"", " "} {
-			if was[i-1] != "" && was[i] != "" && redact(was[i-1]+sep+was[i]) != alone[i-1]+sep+alone[i] {
+			if was[i-1] != "" && was[i] != "" && redact(was[i-1]+sep+was[i]) != alone[i-1]+sep+alone[i] && !leads(was[i-1]+sep, redact) {
 				apart[i-1], apart[i] = true, true
 			}
 		}
 	}
 	for i, l := range leaves {
-		if apart[i] {
+		switch {
+		case apart[i]:
 			alone[i] = Withheld
+		case alone[i] == "": // nothing that can be seen was in it; Slack takes no empty text
+			alone[i] = "…"
 		}
 		if alone[i] != was[i] {
 			l.of[l.key], masked = alone[i], true
