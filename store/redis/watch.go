@@ -30,8 +30,9 @@ func (db *DB) Watch(ctx context.Context, scope string) <-chan struct{} {
 		h.sub = db.client.Subscribe(context.Background())
 		h.wants, h.has = map[string][]chan struct{}{}, map[string]bool{}
 		h.poke, h.done = make(chan struct{}, 1), make(chan struct{})
-		h.wg.Go(h.listen)
-		h.wg.Go(h.subscribe)
+		sub := h.sub // close takes the field away while they run
+		h.wg.Go(func() { h.listen(sub) })
+		h.wg.Go(func() { h.subscribe(sub) })
 	}
 	h.wants[name] = append(h.wants[name], c)
 	h.wake()
@@ -64,8 +65,8 @@ func (h *hints) leave(name string, c chan struct{}) {
 }
 
 // listen passes on what was published.
-func (h *hints) listen() {
-	for m := range h.sub.ChannelWithSubscriptions() {
+func (h *hints) listen(sub *goredis.PubSub) {
+	for m := range sub.ChannelWithSubscriptions() {
 		switch m := m.(type) {
 		case *goredis.Message:
 			h.signal(m.Channel)
@@ -90,7 +91,7 @@ func (h *hints) signal(name string) {
 
 // subscribe makes the subscriptions what watchers want. What fails is made up by the
 // client when it connects again.
-func (h *hints) subscribe() {
+func (h *hints) subscribe(sub *goredis.PubSub) {
 	for {
 		select {
 		case <-h.done:
@@ -113,10 +114,10 @@ func (h *hints) subscribe() {
 		}
 		h.mu.Unlock()
 		if len(add) > 0 {
-			_ = h.sub.Subscribe(context.Background(), add...)
+			_ = sub.Subscribe(context.Background(), add...)
 		}
 		if len(drop) > 0 {
-			_ = h.sub.Unsubscribe(context.Background(), drop...)
+			_ = sub.Unsubscribe(context.Background(), drop...)
 		}
 	}
 }
