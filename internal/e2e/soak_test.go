@@ -37,7 +37,12 @@ func TestSoak(t *testing.T) {
 		what := fmt.Sprintf("soak%dx", i)
 		c.open(i, i, what)
 		sid := sidOf(c.f.find(caseLimit, what, 0, "Investigating: ").all())
-		l.insist(map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(i), "wait_ms": 1, "text": "/ghost stop " + sid})
+		for range 20 {
+			if l.insist(map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(i), "wait_ms": 1, "text": "/ghost stop " + sid}).OK {
+				break
+			}
+			time.Sleep(500 * time.Millisecond)
+		}
 		c.f.report(caseLimit, what)
 	}
 	for i := range 3 { // everything is loaded once

@@ -92,6 +92,13 @@ func (f *feed) take(channel string, m message) {
 	f.changed = make(chan struct{})
 }
 
+// opened tells whether there is a thread about what.
+func (f *feed) opened(what string) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.roots[what] != ""
+}
+
 // find waits for the n-th message (from 0) of the thread about what whose text
 // begins with prefix.
 func (f *feed) find(d time.Duration, what string, n int, prefix string) posted {
@@ -148,7 +155,17 @@ func (c *crowd) channel(i int) string { return c.chans[i%len(c.chans)] }
 func (c *crowd) open(i, w int, what string) (first time.Duration, card posted) {
 	l := c.l
 	begun := time.Now()
-	go l.insist(map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(w), "wait_ms": 300, "text": "/ghost investigate " + what + " gets 502 from " + c.addr})
+	go func() { // a command that reached nobody, or seems so, is typed again
+		for range 20 {
+			if l.insist(map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(w), "wait_ms": 300, "text": "/ghost investigate " + what + " gets 502 from " + c.addr}).OK {
+				return
+			}
+			time.Sleep(500 * time.Millisecond)
+			if c.f.opened(what) {
+				return
+			}
+		}
+	}()
 	first = c.f.find(caseLimit, what, 1, "").at.Sub(begun)
 	return first, c.f.find(caseLimit, what, 0, "Approval needed: ")
 }
