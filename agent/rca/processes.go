@@ -158,16 +158,21 @@ func (d *data) buildTriage() Report {
 	fmt.Fprintf(&b, "## Summary\n\n- %s (asked by %s)%s\n- %s%s\n- Ended: %s, %s after the start%s\n\n", d.prose(d.k.Symptom), d.who(cmpOr(d.k.Requester, "nobody")), cite(d.opened),
 		d.prose(r.Summary), cite(d.ended), d.endedBy(), d.took(), cite(d.ended))
 	d.processes(&b)
-	d.commands(&b)
-	d.people(&b)
+	return d.rest(&b, r, "Not Done")
+}
+
+// rest writes what every report of a case without hypotheses ends with.
+func (d *data) rest(b *strings.Builder, r Report, gaps string) Report {
+	d.commands(b)
+	d.people(b)
 	if len(r.Gaps) > 0 {
-		b.WriteString("## Not Done\n\n")
+		fmt.Fprintf(b, "## %s\n\n", gaps)
 		for _, g := range r.Gaps {
-			fmt.Fprintf(&b, "- %s%s\n", d.prose(g), cite(d.ended))
+			fmt.Fprintf(b, "- %s%s\n", d.prose(g), cite(d.ended))
 		}
 		b.WriteByte('\n')
 	}
-	d.integrity(&b)
+	d.integrity(b)
 	r.Markdown = b.String()
 	r.Cited = mentions(r.Markdown, d.in.SessionID)
 	return r

@@ -40,19 +40,7 @@ func (d *data) buildSweep() Report {
 	fmt.Fprintf(&b, "## Summary\n\n- Asked by %s%s\n- %s%s\n- Ended: %s, %s after the start%s\n\n", d.who(cmpOr(d.k.Requester, "nobody")), cite(d.opened),
 		d.prose(r.Summary), cite(d.ended), d.endedBy(), d.last.Sub(d.first).Round(time.Second), cite(d.ended))
 	d.leftovers(&b)
-	d.commands(&b)
-	d.people(&b)
-	if len(r.Gaps) > 0 {
-		b.WriteString("## Still There\n\n")
-		for _, g := range r.Gaps {
-			fmt.Fprintf(&b, "- %s%s\n", d.prose(g), cite(d.ended))
-		}
-		b.WriteByte('\n')
-	}
-	d.integrity(&b)
-	r.Markdown = b.String()
-	r.Cited = mentions(r.Markdown, d.in.SessionID)
-	return r
+	return d.rest(&b, r, "Still There")
 }
 
 func (d *data) leftovers(b *strings.Builder) {

@@ -125,10 +125,7 @@ type progress struct {
 }
 
 func status(_ context.Context, c *call) (int, error) {
-	if err := c.needSession(); err != nil {
-		return 0, err
-	}
-	x, err := c.engine.Store().Open(c.session)
+	x, err := c.opened()
 	if err != nil {
 		return 0, err
 	}
@@ -461,10 +458,7 @@ func tailFlags(c *call, f *flag.FlagSet) {
 }
 
 func tail(_ context.Context, c *call) (int, error) {
-	if err := c.needSession(); err != nil {
-		return 0, err
-	}
-	x, err := c.engine.Store().Open(c.session)
+	x, err := c.opened()
 	if err != nil {
 		return 0, err
 	}

@@ -319,6 +319,14 @@ func (c *call) needSession() error {
 	return session.CheckID(c.session)
 }
 
+// opened is the session that the command line names. The caller closes it.
+func (c *call) opened() (*session.Session, error) {
+	if err := c.needSession(); err != nil {
+		return nil, err
+	}
+	return c.engine.Store().Open(c.session)
+}
+
 // duration is a flag that also accepts plain seconds.
 type duration struct{ d *time.Duration }
 

@@ -325,16 +325,9 @@ func (s *Server) Click(c Click) (Outcome, error) {
 	if !ok || (m.Ephemeral && m.To != u.ID) {
 		return Outcome{}, refusal("message_not_found", "no message %s in #%s that %s can see", c.TS, ch.Name, u.Name)
 	}
-	p, chosen, err := locate(m.BlockList(), c)
+	p, chosen, state, err := pressed(m.BlockList(), c)
 	if err != nil {
 		return Outcome{}, err
-	}
-	state, err := fillState(m.BlockList(), c.Values)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if p.initialState(state) {
-		state.Set(p.BlockID, p.ActionID(), chosen)
 	}
 	trigger := s.ws.NewTrigger(u.ID, "", s.opt.TriggerTTL)
 	hook := s.ws.NewHook(workspace.Hook{
@@ -363,16 +356,9 @@ func (s *Server) clickView(c Click, u workspace.User) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	p, chosen, err := locate(v.BlockList(), c)
+	p, chosen, state, err := pressed(v.BlockList(), c)
 	if err != nil {
 		return Outcome{}, err
-	}
-	state, err := fillState(v.BlockList(), c.Values)
-	if err != nil {
-		return Outcome{}, err
-	}
-	if p.initialState(state) {
-		state.Set(p.BlockID, p.ActionID(), chosen)
 	}
 	payload := s.interaction("block_actions", u, s.ws.NewTrigger(u.ID, v.ID, s.opt.TriggerTTL))
 	payload["container"] = map[string]any{"type": "view", "view_id": v.ID}

@@ -15,6 +15,23 @@ type found struct{ blockkit.Placed }
 // initialState reports whether the element has a place in the state.
 func (f found) initialState(s blockkit.State) bool { return s[f.BlockID][f.ActionID()] != nil }
 
+// pressed is a control, what was chosen with it, and the values of all controls
+// beside it after that.
+func pressed(blocks []any, c Click) (found, map[string]any, blockkit.State, error) {
+	p, chosen, err := locate(blocks, c)
+	if err != nil {
+		return found{}, nil, nil, err
+	}
+	state, err := fillState(blocks, c.Values)
+	if err != nil {
+		return found{}, nil, nil, err
+	}
+	if p.initialState(state) {
+		state.Set(p.BlockID, p.ActionID(), chosen)
+	}
+	return p, chosen, state, nil
+}
+
 // locate finds the element that a click means, and what was chosen on it.
 func locate(blocks []any, c Click) (found, map[string]any, error) {
 	all := blockkit.Interactive(blocks)
