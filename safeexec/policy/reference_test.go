@@ -72,7 +72,7 @@ exec, docker run, az vm run-command and many more):
 
 - a recursive delete, a change of permissions, a move or an emptying mirror of the root, a system directory or a home directory;
 - a file system, a partition table or a swap area made on a device, a write to a device, a volume, pool or array removed;
-- the machine powered off, restarted, suspended or taken to another run level; every process killed; a fork bomb; another kernel;
+- the machine powered off, restarted, suspended or taken to another run level; every process, everything of root or what process 1 started killed, the way in to the machine (sshd) closed; a fork bomb; another kernel;
 - the loss of a file without which nobody can log in or the machine does not start;
 - a credential store printed, searched, copied or sent: ssh keys, shadow, ` + "`.env`" + `, kubeconfig, tokens of clouds and tools, ` + "`/proc/*/environ`" + `,
   histories, key stores, configurations with keys; however the path is spelled, climbed to or linked;

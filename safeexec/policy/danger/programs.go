@@ -3,7 +3,6 @@ package danger
 import (
 	"path"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -39,7 +38,7 @@ var programs = map[string]check{
 	"kexec":     kexec,
 	"busctl":    manager,
 	"dbus-send": manager, "gdbus": manager, "qdbus": manager,
-	"ipmitool": ipmi, "kill": kills, "killall5": always("every process killed"), "pkill": killsAll, "killall": killsAll, "skill": killsAll,
+	"ipmitool": ipmi, "kill": kills, "killall5": always("every process killed"), "pkill": killsAll(pkill), "killall": killsAll(killall), "skill": killsAll(skill), "fuser": users,
 }
 
 // families are programs with a common prefix, as in mkfs.ext4.
@@ -323,84 +322,6 @@ func ipmi(argv []string) string {
 	for _, verb := range []string{" off ", " cycle ", " reset ", " soft ", " diag "} {
 		if strings.Contains(line, " power"+verb) {
 			return "the machine powered off or reset"
-		}
-	}
-	return ""
-}
-
-// kills reports a signal to every process (-1), to process 1, and to the group of
-// whoever kills (0), which is the one that runs the commands of a case.
-func kills(argv []string) string {
-	signal, pids := signalled(argv)
-	if signal == "0" {
-		return "" // it only asks whether they are there
-	}
-	for _, p := range pids {
-		n, err := strconv.ParseInt(strings.TrimSpace(p), 0, 64)
-		if err != nil {
-			n, err = strconv.ParseInt(strings.TrimLeft(strings.TrimSpace(p), "+0"), 10, 64)
-		}
-		switch {
-		case strings.Trim(p, "+-0 \t") == "" && strings.Contains(p, "0"):
-			return "the group of the program that runs the commands killed"
-		case err == nil && n == -1:
-			return "every process killed"
-		case err == nil && n == 1 && signal != "HUP" && signal != "1":
-			return "process 1 killed"
-		}
-	}
-	return ""
-}
-
-// signalled reads a command line of kill: which signal, in capitals without SIG,
-// and to whom. Without anybody, -1 stands for every process: not every kill takes
-// it for a signal.
-func signalled(argv []string) (signal string, pids []string) {
-	signal = "TERM"
-	args := argv[1:]
-	given := false
-	for i := 0; i < len(args); i++ {
-		a := args[i]
-		name, value, glued := strings.Cut(a, "=")
-		switch {
-		case !given && (a == "-l" || a == "-L" || a == "--list" || a == "--table"):
-			return "0", nil
-		case glued && (name == "--signal" || name == "-s"):
-			signal, given = value, true
-		case (a == "-s" || a == "-n" || a == "--signal") && i+1 < len(args):
-			signal, given = args[i+1], true
-			i++
-		case (a == "-q" || a == "--queue") && i+1 < len(args):
-			i++
-		case a == "--timeout" && i+2 < len(args):
-			i += 2
-		case a == "--":
-			given = true
-		case !given && len(a) > 1 && a[0] == '-' && a[1] != '-':
-			signal, given = strings.TrimPrefix(strings.TrimPrefix(a, "-s"), "-"), true
-			if signal == "1" && i == len(args)-1 {
-				return "TERM", []string{"-1"}
-			}
-		case strings.HasPrefix(a, "--"):
-		default:
-			pids = append(pids, a)
-		}
-	}
-	return strings.TrimPrefix(strings.ToUpper(strings.TrimSpace(signal)), "SIG"), pids
-}
-
-// killsAll reports patterns that fit every process.
-func killsAll(argv []string) string {
-	for i, a := range argv[1:] {
-		switch a {
-		case ".", ".*", "", "^", "init", "systemd":
-			return "every process killed"
-		case "sshd", "^sshd", "sshd$", "^sshd$":
-			return "the way in to the machine closed"
-		case "-u", "-U", "--euid", "--user":
-			if i+2 < len(argv) && (argv[i+2] == "root" || argv[i+2] == "0") && len(argv) <= i+3 {
-				return "every process of root killed"
-			}
 		}
 	}
 	return ""
