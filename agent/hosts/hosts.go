@@ -197,6 +197,7 @@ type Seen struct {
 	Holders int   `json:"in_focus"`
 	Rows    []Row `json:"processes"`
 	Omitted int   `json:"omitted"`
+	Hidden  int   `json:"sockets_unreadable"` // processes whose sockets could not be read
 	Presel  []int `json:"preselected"`
 }
 

@@ -35,7 +35,8 @@ type Case struct {
 	Since      string     `json:"since,omitempty"`
 	New        []int      `json:"new,omitempty"`
 	Preselect  []int      `json:"preselected"`
-	Unreadable int        `json:"unreadable,omitempty"` // in part: other users' processes
+	Unreadable int        `json:"unreadable,omitempty"`         // in part: other users' processes
+	Hidden     int        `json:"sockets_unreadable,omitempty"` // processes whose sockets could not be read: any of them may listen
 }
 
 // CaseRow is one process.
@@ -95,6 +96,9 @@ func NewCase(p *plan.Plan, snap *scan.Snapshot, limit, skip int, youngest time.D
 		records[r.PID] = r
 		if len(r.Missing) > 0 {
 			c.Unreadable++
+		}
+		if r.Missing["net"] != "" {
+			c.Hidden++
 		}
 	}
 	var focused, rest, aside []CaseRow

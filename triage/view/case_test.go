@@ -79,6 +79,11 @@ func TestCase(t *testing.T) {
 	if r := d.Processes[1]; r.Queue != "full (port 8001: 3 of 2 wait)" || !r.CanEnd || r.FilesLimit != 100 || r.RiskBeside == "" {
 		t.Errorf("row %+v", r)
 	}
+	s.Records[0].Missing = map[string]string{"net": "unreadable"}
+	s.Records[1].Missing = map[string]string{"queue": "the length of the accept queue is not known"}
+	if d := view.NewCase(p, s, 0, 0, 0); d.Unreadable != 2 || d.Hidden != 1 {
+		t.Errorf("%d unreadable in part, %d with their sockets; want 2 and 1", d.Unreadable, d.Hidden)
+	}
 	if d.TopFiles != 90 || d.TopDemand != 0.03 || d.Scanned != 4 || d.Protected != 1 {
 		t.Errorf("document %+v", d)
 	}

@@ -335,12 +335,16 @@ func undenied(s Suspicion, seen hosts.Seen) string {
 		return fmt.Sprintf("the highest demand%s is %.2f of a processor%s", where, seen.TopDemand, that(seen, func(r hosts.Row) bool { return r.Demand >= burning }))
 	case (s.Kind == Leak || s.Kind == Asked) && seen.TopFiles >= almostAll:
 		return fmt.Sprintf("a process%s has %d %% of its descriptors in use%s", where, seen.TopFiles, that(seen, leaks))
+	case s.Kind == Leak && seen.Hidden > 0:
+		return fmt.Sprintf("the descriptors of %d processes%s cannot be read", seen.Hidden, where)
 	case s.Kind == Squatter && s.Port == 0:
 		return "the symptom names no port"
 	case s.Kind == Squatter && seen.Holders > 0 && len(s.PIDs) == 0:
 		return fmt.Sprintf("port %d%s is held", s.Port, where)
 	case s.Kind == Queue && seen.Holders == 0: // that the queue is full is known, or nobody would ask
 		return fmt.Sprintf("who listens on port %d%s could not be seen", s.Port, where)
+	case s.Kind == Squatter && seen.Holders == 0 && seen.Hidden > 0:
+		return fmt.Sprintf("who listens on port %d%s could not be seen, the sockets of %d processes of other users cannot be read", s.Port, where, seen.Hidden)
 	case s.Kind == Squatter && seen.Holders == 0:
 		return ""
 	case s.Kind != CPU && seen.Omitted > 0:
