@@ -614,6 +614,13 @@ var benign = []family{
 		"net.ipv4.tcp_fastopen_key = 00000000-00000000-00000000-00000000\n",
 		"dev.cdrom.info = x\n",
 		"TcpExtTCPFastOpenCookieReqd 0 0.0\n",
+		"*1\r\n$4\r\nPING\r\n+PONG\r\n",
+		"-NOAUTH Authentication required.\r\n-ERR AUTH <password> called without any password configured\r\n",
+		"1732800000.123456 [0 127.0.0.1:50412] \"get\" \"cart:42\"\n",
+		"user default on nopass sanitize-payload ~* &* +@all\n",
+		"echo done | sudo tee /tmp/x\necho $PW | kinit admin\ncat x | sudo -S true\n",
+		"user app logged in from 192.0.2.4\n",
+		"auth..: ok\nauth:\n$14\n",
 		"default via 10.0.0.1 dev eth0 proto dhcp metric 100 pref medium\n",
 	}},
 }

@@ -54,6 +54,9 @@ var Rules = parseRules()
 //	g    a key in groups of hexadecimal digits
 //	q    a quoted community, with a protocol's operation behind it
 //	z    the name:secret that is fed to the command, before it on the line
+//	f    the word that echo or printf feeds to the command, before it on the line
+//	r    the last of the one or two bulk strings of a Redis command
+//	a    the passwords and digests among the rules of a Redis user
 //	2, 3 that word of each of the lines below, a file's
 //	:    a colon or equals sign
 //
@@ -228,6 +231,19 @@ var ruleText = map[scan.Category]string{
 		phash | $
 		<phash> | $
 		| chpasswd | z
+		| sudo -s | f
+		| kinit | f
+		| passwd --stdin | f
+		| smbpasswd -s | f
+		| cryptsetup | f
+		| docker login | f
+		| podman login | f
+		auth | r
+		"auth" | any !
+		"auth" | !
+		acl setuser | a
+		^user_ | a
+		^oper_ | any $
 		" * " | %
 		contrasena | : $
 		mot de passe | : $
@@ -317,7 +333,7 @@ func (s *Phrases) Device(d Rule, a, b int) bool {
 // step handles one word of a device rule at i; -1 ends the rule.
 func (s *Phrases) step(p string, i int, c scan.Category) int {
 	i = s.Blanks(i)
-	if p != "n" && p != "d" && p != "2" && p != "3" && p != "z" && s.Newline(i) {
+	if p != "n" && p != "d" && p != "2" && p != "3" && p != "z" && p != "f" && p != "r" && s.Newline(i) {
 		return -1
 	}
 	switch p {
@@ -355,6 +371,12 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 		s.dump(i, c)
 	case "z":
 		s.fed(i, c)
+	case "f":
+		s.echoed(i, c)
+	case "r":
+		return s.bulks(i, c)
+	case "a":
+		s.accessRules(i, c)
 	default:
 		if end := s.PlainWord(i); strings.EqualFold(s.T[i:end], p) {
 			return end
@@ -482,22 +504,6 @@ func (s *Phrases) groups(i int, c scan.Category) {
 	end := s.LineEnd(start)
 	if v := s.Peek(start, end-start); len(v) >= 16 && len(v) < maxSearch && shape.SetHex.Only(strings.ReplaceAll(v, " ", "")) {
 		s.Mask(start, end, c)
-	}
-}
-
-// fed masks the secret of the last name:secret between the start of the line
-// that holds i and its last bar.
-func (s *Phrases) fed(i int, c scan.Category) {
-	start := max(0, i-2*maxName)
-	start += strings.LastIndexByte(s.T[start:i], '\n') + 1
-	bar := strings.LastIndexByte(s.T[start:i], '|')
-	k := strings.LastIndexByte(s.T[start:start+max(bar, 0)], ':')
-	if k < 0 || bar-k > maxName {
-		return
-	}
-	v := s.ValueAt(start + k + 1)
-	if head := s.Head(v); v.End <= start+bar && len(head) > 3 && !s.Harmless(scan.Label{}, v, head) {
-		s.Mask(v.Start, v.End, c)
 	}
 }
 
