@@ -83,7 +83,9 @@ func (c *classic) more(f *File, ps []Packet) []Packet {
 			break
 		}
 		c.last = int64(c.u32(b))*1e9 + int64(c.u32(b[4:]))*c.tick
-		ps = append(ps, Packet{Time: c.last, Data: b[c.header:size:size], Wire: max(c.u32(b[12:]), uint32(n)), Link: c.link})
+		ps = ps[:len(ps)+1]
+		p := &ps[len(ps)-1]
+		p.Time, p.Data, p.Wire, p.Link, p.Iface = c.last, b[c.header:size:size], max(c.u32(b[12:]), uint32(n)), c.link, 0
 		b = b[size:]
 	}
 	f.w.skip(len(f.w.rest()) - len(b))

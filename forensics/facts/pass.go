@@ -54,7 +54,17 @@ type pass struct {
 	read   uint32
 	masks  [16]mask
 
-	trouble stat.Series[Bucket] // of follow
+	follower
+}
+
+// follower is what only follow touches. It shares no line of a cache with what decode changes for
+// every packet: each would wait for the other.
+type follower struct {
+	_       [128]byte
+	tcp     *tcp.Tracker
+	app     *app.Log
+	trouble stat.Series[Bucket]
+	_       [128]byte
 }
 
 // mask counts packets with the same layers.
@@ -89,7 +99,7 @@ func newBatch(n int) *batch {
 func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error) {
 	o.TCP.Frames = o.Frames
 	f := &Facts{TCP: tcp.New(o.TCP), DNS: dns.New(), Control: control.New(), App: app.New(), Sums: map[flow.Addr]*Sums{}}
-	p := pass{f: f, o: o, ctx: ctx, src: file}
+	p := pass{f: f, o: o, ctx: ctx, src: file, follower: follower{tcp: f.TCP, app: f.App}}
 	if o.Each != nil {
 		p.each()
 	} else {
@@ -276,7 +286,7 @@ func (p *pass) clock(t int64) {
 // follow judges the segments of a batch. It returns the event of the last one that the
 // capture has itself.
 func (p *pass) follow(b *batch) (last *tcp.Event) {
-	p.f.TCP.TakeAll(b.segments, func(in *tcp.Input, e *tcp.Event) {
+	p.tcp.TakeAll(b.segments, func(in *tcp.Input, e *tcp.Event) {
 		if in.Quoted() {
 			return
 		}
@@ -304,7 +314,7 @@ func (p *pass) segment(b *batch, in *tcp.Input, e *tcp.Event) {
 		}
 		return
 	}
-	p.f.App.Segment(e, app.Kind(in.Tag))
+	p.app.Segment(e, app.Kind(in.Tag))
 }
 
 // add counts the trouble of a segment.

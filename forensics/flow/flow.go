@@ -78,10 +78,19 @@ type Key struct {
 
 // Make returns the key of a conversation and whether the sender is its B.
 func Make(src, dst Addr, sport, dport uint16, proto uint8) (k Key, reverse bool) {
-	if dst.less(src) || src == dst && dport < sport {
-		return Key{dst, src, uint64(dport)<<32 | uint64(sport)<<16 | uint64(proto)}, true
+	reverse = k.Set(&src, &dst, sport, dport, proto)
+	return k, reverse
+}
+
+// Set makes k the key that [Make] returns. It moves addresses in the halves that they are made of: what was written
+// in halves a moment ago is not there to be read as a whole.
+func (k *Key) Set(src, dst *Addr, sport, dport uint16, proto uint8) (reverse bool) {
+	if dst.less(*src) || *src == *dst && dport < sport {
+		src, dst, sport, dport, reverse = dst, src, dport, sport, true
 	}
-	return Key{src, dst, uint64(sport)<<32 | uint64(dport)<<16 | uint64(proto)}, false
+	k.A.Hi, k.A.Lo, k.B.Hi, k.B.Lo = src.Hi, src.Lo, dst.Hi, dst.Lo
+	k.Ports = uint64(sport)<<32 | uint64(dport)<<16 | uint64(proto)
+	return reverse
 }
 
 // same is k == o, without a call.

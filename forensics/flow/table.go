@@ -10,13 +10,14 @@ const (
 // Table maps keys to records of one type. The zero value is ready for use. It is
 // not safe for concurrent use.
 type Table[T any] struct {
-	slots  []uint64 // upper half of the hash << 32 | index + 1
+	seed   uint64
+	_      [120]byte // who only hashes, on another core, shares no line of a cache with what every look-up changes
+	slots  []uint64  // upper half of the hash << 32 | index + 1
 	chunks []*[chunkSize]record[T]
 	free   []uint32
 	n      int // records in use
 	made   uint32
 	last   uint32 // index + 1 of the record found last
-	seed   uint64
 }
 
 type record[T any] struct {

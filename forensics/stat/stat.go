@@ -10,6 +10,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"unsafe"
 )
 
 const (
@@ -94,9 +95,8 @@ func (d *Dist) in(b int) uint32 {
 	return d.kept[b/2] >> (b % 2 * 16) & 0xffff
 }
 
-// Ahead reads what Add of a duration will change. What it returns only keeps the
-// reading from being left out.
-func (d *Dist) Ahead(ns int64) uint32 {
+// Ahead is where Add of a duration will write.
+func (d *Dist) Ahead(ns int64) unsafe.Pointer {
 	i := len(d.kept)
 	switch d.mode {
 	case narrow:
@@ -104,13 +104,7 @@ func (d *Dist) Ahead(ns int64) uint32 {
 	case wide:
 		i = bucket(uint32(min(uint64(max(ns, 0))/unit, math.MaxUint32)))
 	}
-	if i < len(d.kept) {
-		return d.kept[i]
-	}
-	if i > 0 && i <= len(d.kept) {
-		return d.kept[i-1]
-	}
-	return 0
+	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(d.kept)), 4*i)
 }
 
 // grow records a value for which there is no room.

@@ -1,75 +1,113 @@
 package tcp
 
+import "unsafe"
+
 // group is how many segments are looked ahead at once: enough that their cache misses
 // overlap, few enough that what they bring stays.
-const group = 16
+const group = 8
 
 // TakeAll judges segments in order, and calls f with the event of each. It is faster
-// than [Tracker.Take] when there are many connections: what a group of segments is
-// about to need is loaded at once, not one cache miss after the other.
+// than [Tracker.Take] when there are many connections: what segments are about to need
+// is asked for in three steps, each of which needs what the one before brought, while
+// segments further ahead in the line are judged.
 func (t *Tracker) TakeAll(in []Input, f func(*Input, *Event)) {
-	for len(in) > 0 {
-		n := min(group, len(in))
-		t.ahead(in[:n])
-		for i := range in[:n] {
-			f(&in[i], t.Take(&in[i]))
+	for at := -3 * group; at < len(in); at += group {
+		t.records(part(in, at+3*group))
+		t.lines(part(in, at+2*group))
+		t.values(part(in, at+group))
+		now := part(in, at)
+		for i := range now {
+			f(&now[i], t.Take(&now[i]))
 		}
-		in = in[n:]
 	}
 }
 
-// need is what was seen of the stream of a segment.
-type need struct {
-	detail uint32
-	client bool  // the client sent it
-	acks   bool  // data waits for an ACK
-	last   int64 // the segment before
+func part(in []Input, at int) []Input {
+	return in[min(max(at, 0), len(in)):min(max(at+group, 0), len(in))]
 }
 
-// ahead reads, to no other end, what the segments of a group will need.
-func (t *Tracker) ahead(in []Input) {
-	var needs [group]need
-	var sum uint64
+// records asks for the streams of segments.
+func (t *Tracker) records(in []Input) {
+	l := &t.list
 	for i := range in {
-		sum += uint64(in[i].Segment.Seq) + in[i].Key.Ports + in[i].hash
-	}
-	for i := range in {
-		in[i].guess = t.Table.Guess(in[i].hash)
-	}
-	for i := range in {
-		if n := in[i].guess; n != 0 {
-			k, s := t.Table.At(n - 1)
-			f, r := &s.Half[in[i].Dir&1], &s.Half[in[i].Dir&1^1]
-			needs[i&(group-1)] = need{s.detail, s.Client == int8(in[i].Dir), r.unacked.n > 0, s.Last}
-			sum += k.Ports + f.Bytes + uint64(f.base) + r.Bytes + uint64(r.base)
+		n := t.Table.Guess(in[i].hash)
+		in[i].guess = n
+		if n != 0 {
+			k, _ := t.Table.At(n - 1)
+			p := unsafe.Pointer(k)
+			l.Add(p)
+			l.Add(unsafe.Add(p, 64))
+			l.Add(unsafe.Add(p, 128))
+			l.Add(unsafe.Add(p, 192))
+			l.Add(unsafe.Add(p, 256))
 		}
 	}
-	for i := range in {
-		if n := &needs[i&(group-1)]; n.detail != 0 {
-			sum += t.detailAt(n.detail-1).touch(&in[i], n)
-		}
-	}
-	t.read = sum
+	l.Ask()
 }
 
-// touch reads a word of every line of the details that a segment of a direction needs.
-func (d *Detail) touch(in *Input, n *need) uint64 {
-	dir, now := int(in.Dir&1), in.Time
-	a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
-	sum := uint64(a.Link) + uint64(a.ring[a.pos].at) + uint64(o.lastRTT) + uint64(u.IdleMax) + uint64(d.Gap.Ahead(now-n.last))
-	if n.acks {
-		sum += uint64(d.RTT[dir^1].Ahead(o.lastRTT))
+// lines asks for the lines of the details that segments need.
+func (t *Tracker) lines(in []Input) {
+	l := &t.list
+	for i := range in {
+		x := &in[i]
+		x.detail = 0
+		if x.guess == 0 {
+			continue
+		}
+		_, s := t.Table.At(x.guess - 1)
+		if s.detail == 0 {
+			continue
+		}
+		x.detail = s.detail
+		d := t.detailAt(s.detail - 1)
+		dir := int(x.Dir & 1)
+		r := &s.Half[dir^1]
+		a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
+		l.Add(unsafe.Pointer(&d.Gap))
+		l.Add(unsafe.Pointer(&u.lastServer))
+		l.Add(unsafe.Pointer(&u.Requests))
+		l.Add(unsafe.Pointer(a))
+		l.Add(unsafe.Pointer(&o.Swing))
+		if r.unacked.n > 0 {
+			l.Add(unsafe.Pointer(&d.RTT[dir^1]))
+		}
+		if x.Segment.Len > 0 {
+			l.Add(unsafe.Pointer(&a.Swing))
+			l.Add(unsafe.Pointer(&a.quiet))
+			if s.Client != int8(x.Dir) {
+				l.Add(unsafe.Pointer(&u.Server))
+				l.Add(unsafe.Pointer(&u.Mid))
+			}
+		}
 	}
-	if in.Segment.Len == 0 {
-		return sum
+	l.Ask()
+}
+
+// values asks for what the lines of the details point to.
+func (t *Tracker) values(in []Input) {
+	l := &t.list
+	for i := range in {
+		x := &in[i]
+		if x.detail == 0 {
+			continue
+		}
+		_, s := t.Table.At(x.guess - 1)
+		d := t.detailAt(x.detail - 1)
+		dir := int(x.Dir & 1)
+		r := &s.Half[dir^1]
+		a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
+		l.Add(unsafe.Pointer(&a.ring[a.pos]))
+		l.Add(d.Gap.Ahead(x.Time - s.Last))
+		if r.unacked.n > 0 {
+			l.Add(d.RTT[dir^1].Ahead(o.lastRTT))
+		}
+		if x.Segment.Len > 0 && s.Client != int8(x.Dir) {
+			if u.Waiting {
+				l.Add(u.Server.Ahead(x.Time - u.AskedAt))
+			} else {
+				l.Add(u.Mid.Ahead(x.Time - u.lastServer))
+			}
+		}
 	}
-	sum += uint64(a.lastRTT) + uint64(a.quiet) + uint64(d.Tag)
-	switch {
-	case n.client:
-	case u.Waiting:
-		sum += uint64(u.Server.Ahead(now - u.AskedAt))
-	default:
-		sum += uint64(u.Mid.Ahead(now - u.lastServer))
-	}
-	return sum
+	l.Ask()
 }

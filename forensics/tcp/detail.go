@@ -339,8 +339,8 @@ func mark(e *Event, in *Input, f *Half, a *Side) ResetMark {
 }
 
 // tag is a hash of what a copy has in common with its packet.
-func (p *packet) tag() uint16 {
-	x := (p.seq^uint32(p.flags)<<8)*0x9e3779b1 ^ (p.ack^uint32(p.len))*0x85ebca77 ^ (p.ts^uint32(p.win)<<16)*0xc2b2ae3d
+func (g *Segment) tag() uint16 {
+	x := (g.Seq^uint32(g.Flags)<<8)*0x9e3779b1 ^ (g.Ack^uint32(uint16(g.Len)))*0x85ebca77 ^ (g.TSVal^uint32(g.Win)<<16)*0xc2b2ae3d
 	return uint16(x >> 16)
 }
 
@@ -351,33 +351,36 @@ const copyAge = 150e6
 // copyOf reports whether a segment is a copy of a recent packet, and notes it.
 func (a *Side) copyOf(in *Input) bool {
 	g, now := &in.Segment, in.Time
-	p := packet{at: now, seq: g.Seq, ack: g.Ack, ts: g.TSVal, id: in.ID, win: g.Win, len: uint16(g.Len), ttl: in.TTL, flags: g.Flags}
 	id := in.HasID && in.ID != 0
-	tag := p.tag()
+	tag := g.tag()
 	for i, t := range a.tags {
 		if t != tag {
 			continue
 		}
 		q := &a.ring[i]
-		if q.seq != p.seq || q.len != p.len || q.ack != p.ack || q.flags != p.flags || q.win != p.win || q.ttl == 0 || q.ts != p.ts || uint64(now-q.at) > copyAge {
+		if q.seq != g.Seq || q.len != uint16(g.Len) || q.ack != g.Ack || q.flags != g.Flags || q.win != g.Win || q.ttl == 0 || q.ts != g.TSVal || uint64(now-q.at) > copyAge {
 			continue
 		}
-		if id && q.id != p.id || !id && (!g.HasTime || g.Len == 0 && g.Flags&(SYN|FIN) == 0) {
+		if id && q.id != in.ID || !id && (!g.HasTime || g.Len == 0 && g.Flags&(SYN|FIN) == 0) {
 			continue
 		}
 		a.Copies++
 		if a.copies++; a.copies > a.CopyRun {
 			a.CopyRun = a.copies
 		}
-		if p.ttl < q.ttl {
+		if in.TTL < q.ttl {
 			a.Hops++
-			q.ttl = p.ttl
+			q.ttl = in.TTL
 		}
 		return true
 	}
 	a.copies = 0
-	a.ring[a.pos], a.tags[a.pos] = p, tag
-	a.pos = (a.pos + 1) % recent
+	q := &a.ring[a.pos]
+	q.at, q.seq, q.ack, q.ts, q.id, q.win, q.len, q.ttl, q.flags = now, g.Seq, g.Ack, g.TSVal, in.ID, g.Win, uint16(g.Len), in.TTL, g.Flags
+	a.tags[a.pos] = tag
+	if a.pos++; a.pos == recent {
+		a.pos = 0
+	}
 	return false
 }
 

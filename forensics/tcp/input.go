@@ -12,6 +12,7 @@ type Input struct {
 	Key     flow.Key
 	hash    uint64
 	guess   uint32 // of the stream: index + 1, or 0
+	detail  uint32
 	Time    int64
 	Frame   uint32
 	ID      uint16 // IPv4 identification
@@ -24,7 +25,7 @@ type Input struct {
 	Tag     uint8 // of the caller
 	quoted  bool
 	path    path
-	_       [16]byte // three lines of a cache, which another core filled
+	_       [8]byte // three lines of a cache, which another core filled
 }
 
 // kind is what can be done with a segment.
@@ -93,15 +94,13 @@ func (in *Input) Quoted() bool { return in.quoted }
 
 // frame takes what lies around the segment.
 func (t *Tracker) frame(in *Input, v *frame.View, no uint32, now int64) {
-	var reverse bool
-	in.Key, reverse = flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 6)
-	in.hash, in.guess = t.Table.Hash(&in.Key), 0
 	in.Dir = 0
-	if reverse {
+	if in.Key.Set(&v.Src, &v.Dst, v.SPort, v.DPort, 6) {
 		in.Dir = 1
 	}
+	in.hash, in.guess = t.Table.Hash(&in.Key), 0
 	in.Time, in.Frame, in.ID, in.TTL, in.HasID, in.Data, in.quoted = now, no, v.ID, v.TTL, v.HasID, false, false
-	in.path = path{ifIndex: v.IfIndex}
+	in.path.mac, in.path.ifIndex = nil, v.IfIndex
 	if len(v.MAC) >= 12 && v.Depth == 1 {
 		in.path.mac = (*[12]byte)(v.MAC)
 	}

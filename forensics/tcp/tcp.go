@@ -19,6 +19,7 @@ import (
 
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/frame"
+	"ghostbot/forensics/prefetch"
 	"ghostbot/forensics/stat"
 )
 
@@ -96,12 +97,11 @@ func (g *Segment) parse(v *frame.View) bool {
 		return false
 	}
 	head := int(b[12]>>4) * 4
+	g.begin(b)
 	if head < 20 || v.L4Len < head {
-		*g = Segment{Seq: binary.BigEndian.Uint32(b[4:]), Ack: binary.BigEndian.Uint32(b[8:]), Flags: b[13], Scale: -1}
 		return false
 	}
-	*g = Segment{Seq: binary.BigEndian.Uint32(b[4:]), Ack: binary.BigEndian.Uint32(b[8:]), Flags: b[13], Win: binary.BigEndian.Uint16(b[14:]),
-		Len: v.L4Len - head, Scale: -1}
+	g.Win, g.Len = binary.BigEndian.Uint16(b[14:]), v.L4Len-head
 	if len(b) < head {
 		g.Cut = true
 		if len(b) > 20 {
@@ -114,6 +114,15 @@ func (g *Segment) parse(v *frame.View) bool {
 		g.options(b[20:head])
 	}
 	return true
+}
+
+// begin sets what is read of every header, and that there are no options so far. It sets one field after the other, as
+// frame.Decoder does.
+func (g *Segment) begin(b []byte) {
+	g.Seq, g.Ack, g.Flags = binary.BigEndian.Uint32(b[4:]), binary.BigEndian.Uint32(b[8:]), b[13]
+	g.Win, g.Len, g.Payload, g.Cut = 0, 0, nil, false
+	g.Scale, g.MSS, g.SACKOK, g.HasTime, g.MPTCP = -1, 0, false, false, false
+	g.TSVal, g.TSEcr, g.SACK[0], g.SACK[1], g.SACKs = 0, 0, 0, 0, 0
 }
 
 func (g *Segment) options(o []byte) {
@@ -284,7 +293,7 @@ type Tracker struct {
 	spare   []uint32
 	pool    pool
 	in      Input
-	read    uint64 // so that reading ahead is not optimised away
+	list    prefetch.List
 	o       Options
 	ev      Event
 }

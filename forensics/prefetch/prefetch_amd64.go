@@ -1,0 +1,4 @@
+package prefetch
+
+//go:noescape
+func lines(at *uintptr, n int)
