@@ -65,7 +65,6 @@ func (t *Tracker) lines(in []Input) {
 		a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
 		l.Add(unsafe.Pointer(&d.Gap))
 		l.Add(unsafe.Pointer(&u.lastServer))
-		l.Add(unsafe.Pointer(&u.Requests))
 		l.Add(unsafe.Pointer(a))
 		l.Add(unsafe.Pointer(&o.Swing))
 		if r.unacked.n > 0 {
@@ -74,6 +73,7 @@ func (t *Tracker) lines(in []Input) {
 		if x.Segment.Len > 0 {
 			l.Add(unsafe.Pointer(&a.Swing))
 			l.Add(unsafe.Pointer(&a.quiet))
+			l.Add(unsafe.Pointer(&u.Requests))
 			if s.Client != int8(x.Dir) {
 				l.Add(unsafe.Pointer(&u.Server))
 				l.Add(unsafe.Pointer(&u.Mid))

@@ -110,7 +110,7 @@ func TestPath(t *testing.T) {
 	} {
 		var in Input
 		tr.Read(&in, &v, 1, 1)
-		if got, want := in.path.mark(), v.LinkMark(); got != want {
+		if got, want := in.link, v.LinkMark(); got != want {
 			t.Errorf("%+v: %x, want %x", v, got, want)
 		}
 	}

@@ -22,8 +22,9 @@ type Detail struct {
 	room     [rooms]uint32
 	RTT      [2]stat.Dist // of what a direction sent, until its ACK was here
 	Turns    Turns
-	Tag      uint32 // of the caller
-	_        [36]byte
+	Tag      uint32  // of the caller
+	seen     Verdict // classes of which Count is not 0
+	_        [34]byte
 	Side     [2]Side
 	Count    [2][Classes]uint32
 	Evidence [Classes][evidence]uint32 // first frames of each verdict
@@ -63,7 +64,8 @@ type Side struct {
 	OpenRun   uint8 // resends of a segment that was never acknowledged
 
 	quiet    int64 // silence of the connection before the last new data
-	lastLen  int
+	lastLen  int32
+	Nagle    uint32               // small segments that waited for a delayed ACK of the one before
 	InFlight int                  // most bytes that were sent and not acknowledged, as far as seen here
 	MaxLen   int                  // largest segment sent
 	Rate     *stat.Series[Amount] // new bytes over time, for large transfers
@@ -100,7 +102,6 @@ type Side struct {
 	CopyAt    [evidence]uint32
 	ZeroTime  int64 // the window was closed so long, in total
 	FullTimes uint32
-	Nagle     uint32 // small segments that waited for a delayed ACK of the one before
 	NagleAt   [evidence]uint32
 	PairAt    [evidence]uint32
 	MaxProbes uint32
@@ -308,7 +309,7 @@ func (t *Tracker) prepare(e *Event, in *Input) {
 	f, r := &s.Half[e.Dir], &s.Half[e.Dir^1]
 	a := &d.Side[e.Dir]
 	if a.Link == 0 {
-		a.Link = in.path.mark()
+		a.Link = in.link
 	}
 	e.Copy = a.copyOf(in)
 	if !e.Copy && g.Len > 0 && g.Flags&SYN == 0 {
@@ -392,6 +393,7 @@ func (t *Tracker) observe(e *Event, in *Input) {
 	}
 	g, s := e.Segment, e.Stream
 	a, o := &d.Side[e.Dir], &d.Side[e.Dir^1]
+	d.seen |= e.Verdict
 	for m := e.Verdict; m != 0; m &= m - 1 {
 		c := lowest(m)
 		d.Count[e.Dir][c]++
@@ -625,7 +627,7 @@ func (a *Side) sent(e *Event, o *Side) {
 		a.Nagle++
 		note(&a.NagleAt, e.Frame)
 	}
-	a.lastLen, a.lastData, a.quiet = g.Len, e.Time, e.Time-e.Stream.Last
+	a.lastLen, a.lastData, a.quiet = int32(min(g.Len, math.MaxInt32)), e.Time, e.Time-e.Stream.Last
 	f := &e.Stream.Half[e.Dir]
 	if f.Bytes > rateFrom {
 		if a.Rate == nil {
@@ -762,15 +764,16 @@ func (u *Turns) answer(e *Event) {
 // that, those that ended without anything worth telling give theirs up.
 const plenty = 4096
 
+// harmless are the verdicts that are no trouble.
+const harmless Verdict = 1<<WindowUpdate | 1<<KeepAlive | 1<<KeepAliveACK
+
 // retire gives up the details of a connection that ended well.
 func (t *Tracker) retire(s *Stream, d *Detail) {
 	if int(t.made)-len(t.spare) < plenty || s.InitialRTT > 150e6 || d.Tag != 0 {
 		return
 	}
-	for c := range Classes {
-		if Class(c) != WindowUpdate && Class(c) != KeepAlive && Class(c) != KeepAliveACK && d.Sum(Class(c)) > 0 {
-			return
-		}
+	if d.seen&^harmless != 0 {
+		return
 	}
 	u := &d.Turns
 	if u.Server.Max > 300e6 || u.Mid.Max > 1e9 || u.FirstWait > 800e6 || d.Side[0].Nagle+d.Side[1].Nagle > 0 || s.Half[0].SYNs > 1 || s.Half[1].SYNs > 1 {

@@ -24,8 +24,8 @@ type Input struct {
 	Data    bool  // set by Take: the payload is new, as far as the verdicts say
 	Tag     uint8 // of the caller
 	quoted  bool
-	path    path
-	_       [8]byte // three lines of a cache, which another core filled
+	link    uint32   // see [frame.View.LinkMark]
+	_       [24]byte // three lines of a cache, which another core filled
 }
 
 // kind is what can be done with a segment.
@@ -40,12 +40,6 @@ const (
 	quoted      // by an ICMP error
 	quotedPorts // by an ICMP error, with nothing but its ports
 )
-
-// path is what [frame.View.LinkMark] reads. Few segments need the mark.
-type path struct {
-	mac     *[12]byte // nil: none that counts
-	ifIndex uint32
-}
 
 // Read takes a segment from its frame.
 func (t *Tracker) Read(in *Input, v *frame.View, no uint32, now int64) {
@@ -100,18 +94,5 @@ func (t *Tracker) frame(in *Input, v *frame.View, no uint32, now int64) {
 	}
 	in.hash, in.guess = t.Table.Hash(&in.Key), 0
 	in.Time, in.Frame, in.ID, in.TTL, in.HasID, in.Data, in.quoted = now, no, v.ID, v.TTL, v.HasID, false, false
-	in.path.mac, in.path.ifIndex = nil, v.IfIndex
-	if len(v.MAC) >= 12 && v.Depth == 1 {
-		in.path.mac = (*[12]byte)(v.MAC)
-	}
-}
-
-func (p *path) mark() uint32 {
-	switch {
-	case p.ifIndex != 0:
-		return p.ifIndex
-	case p.mac != nil:
-		return frame.MACMark(p.mac)
-	}
-	return 0
+	in.link = v.LinkMark()
 }
