@@ -8,6 +8,7 @@
 //   - frame takes headers off, down to the innermost conversation.
 //   - flow has addresses, keys and the table of conversations; stat has distributions
 //     and series in bounded memory. Everybody uses them.
+//   - prefetch asks for memory ahead of its use; it knows nothing of what is there.
 //   - filter understands the expressions that narrow an analysis.
 //   - tcp gives every segment tshark's verdicts, and keeps what really happened.
 //   - dns, control (ICMP, ARP, neighbour discovery, DHCP) and app (TLS, HTTP, QUIC,

@@ -3,6 +3,10 @@
 // the order in which they were filled: what a stage computes depends on nothing but
 // the input, however many cores there are. The number of batches bounds how far the
 // first stage runs ahead.
+//
+// Waking a goroutine on another core costs who wakes it some microseconds. Batches are
+// handed on at once, as the next stage may have nothing else to do; but when the last stage
+// is the slow one, it gives them back for the first one some at a time.
 package belt
 
 import (
@@ -56,13 +60,15 @@ func move[T any](free chan *T, crash *atomic.Pointer[string], fill func(*T) bool
 		}
 		from := in
 		work.Go(func() {
+			if last {
+				give(from, out, func(b *T) { try(stage, b, crash) })
+				return
+			}
 			for b := range from {
 				try(stage, b, crash)
 				out <- b
 			}
-			if !last {
-				close(out)
-			}
+			close(out)
 		})
 		in = out
 	}
@@ -72,6 +78,22 @@ func move[T any](free chan *T, crash *atomic.Pointer[string], fill func(*T) bool
 			return
 		}
 		first <- b
+	}
+}
+
+// give is the last stage. What it is done with goes back when there is nothing else to do, or
+// when it is half of all.
+func give[T any](from, free chan *T, stage func(*T)) {
+	var done []*T
+	for b := range from {
+		stage(b)
+		if done = append(done, b); len(from) > 0 && 2*len(done) < cap(free) {
+			continue
+		}
+		for _, b := range done {
+			free <- b
+		}
+		done = done[:0]
 	}
 }
 

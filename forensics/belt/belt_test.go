@@ -114,3 +114,29 @@ func TestPanic(t *testing.T) {
 		}
 	}
 }
+
+// TestGivenBack: a last stage that is the slow one gives batches back some at a time, and never
+// keeps one when it has nothing else to do.
+func TestGivenBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var most, filled, left atomic.Int32
+		Run(batches(8), func(*load) bool {
+			most.Store(max(most.Load(), filled.Load()-left.Load()))
+			return filled.Add(1) <= 1000
+		}, func(*load) {
+			time.Sleep(time.Millisecond)
+			left.Add(1)
+		})
+		if got := left.Load(); got != 1000 {
+			t.Errorf("%d of 1000 batches", got)
+		}
+		if got := most.Load(); got > 7 {
+			t.Errorf("%d batches were under way when one was filled", got)
+		}
+		// one batch at a time, each only when the one before has come back
+		for range 2 {
+			n := 0
+			Run(batches(2), func(*load) bool { time.Sleep(time.Millisecond); n++; return n <= 100 }, func(*load) {})
+		}
+	})
+}

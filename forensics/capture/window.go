@@ -11,7 +11,7 @@ import (
 const (
 	blockSize = 256 << 10 // large enough to hide the system call, small enough to stay in a core's cache until it is used
 	headroom  = 256 << 10 // in front of a block, for the record that began in the one before
-	inFlight  = 10        // blocks
+	inFlight  = 18        // blocks
 )
 
 // block is a piece of the stream. It goes back to its pump when everybody who got
@@ -21,12 +21,49 @@ type block struct {
 	data []byte
 	err  error // why this is the last one
 	refs atomic.Int32
-	home chan *block
+	home *store
 }
 
 func (b *block) release() {
 	if b.refs.Add(-1) == 0 {
-		b.home <- b // never blocks: there are as many places as blocks
+		b.home.put(b)
+	}
+}
+
+// store keeps free blocks. The one that was put there last is taken first: most of it is still in a
+// core's cache.
+type store struct {
+	mu   sync.Mutex
+	free []*block
+	some chan struct{} // there may be one
+}
+
+func (s *store) put(b *block) {
+	s.mu.Lock()
+	s.free = append(s.free, b)
+	s.mu.Unlock()
+	select {
+	case s.some <- struct{}{}:
+	default:
+	}
+}
+
+// take waits for a block; nothing when the context has ended. Only one goroutine takes.
+func (s *store) take(done <-chan struct{}) *block {
+	for {
+		s.mu.Lock()
+		if n := len(s.free); n > 0 {
+			b := s.free[n-1]
+			s.free = s.free[:n-1]
+			s.mu.Unlock()
+			return b
+		}
+		s.mu.Unlock()
+		select {
+		case <-s.some:
+		case <-done:
+			return nil
+		}
 	}
 }
 
@@ -35,7 +72,7 @@ func (b *block) release() {
 type pump struct {
 	ctx   context.Context
 	r     io.Reader
-	free  chan *block
+	free  store
 	ahead chan *block // what was read ahead; nil: nothing is
 	sum   chan *block // for the digest; nil: there is none
 	read  *atomic.Int64
@@ -46,12 +83,12 @@ type pump struct {
 
 // newPump makes a pump for a stream of about size bytes (0: unknown).
 func newPump(ctx context.Context, r io.Reader, size int64, read *atomic.Int64) *pump {
-	p := &pump{ctx: ctx, r: r, free: make(chan *block, inFlight), read: read, room: headroom, size: blockSize}
+	p := &pump{ctx: ctx, r: r, free: store{some: make(chan struct{}, 1)}, read: read, room: headroom, size: blockSize}
 	if size > 0 && size < blockSize {
 		p.room, p.size = 0, int(size)+1 // one block holds all, and sees the end
 	}
 	for range inFlight {
-		p.free <- &block{home: p.free}
+		p.free.put(&block{home: &p.free})
 	}
 	return p
 }
@@ -113,13 +150,8 @@ func (p *pump) fill() *block {
 	if p.ended {
 		return nil
 	}
-	var b *block
-	select {
-	case b = <-p.free:
-	case <-p.ctx.Done():
-		return nil
-	}
-	if p.ctx.Err() != nil {
+	b := p.free.take(p.ctx.Done())
+	if b == nil || p.ctx.Err() != nil {
 		return nil
 	}
 	if b.buf == nil {

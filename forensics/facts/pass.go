@@ -21,7 +21,7 @@ import (
 const (
 	every = 1 << 14 // packets between two looks at the progress
 	many  = 256     // packets of a batch: a few batches fit into a core's cache
-	queue = min(5, capture.Batches)
+	queue = capture.Batches
 	group = 16 // packets that are looked at ahead
 )
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"net/netip"
+	"reflect"
 	"testing"
 
 	"github.com/google/gopacket"
@@ -79,6 +80,27 @@ func view(v *View) string {
 	return fmt.Sprintf("%v %v %d %x %s %d %d", v.Src.Netip(), v.Dst.Netip(), v.Proto, v.L4, kind, v.SPort, v.DPort)
 }
 
+// spoiled is a view in which every field is set.
+func spoiled() (v View) {
+	s := reflect.ValueOf(&v).Elem()
+	for i := range s.NumField() {
+		switch f := s.Field(i); f.Kind() {
+		case reflect.Bool:
+			f.SetBool(true)
+		case reflect.Int:
+			f.SetInt(77)
+		case reflect.Slice:
+			f.SetBytes([]byte("what was there"))
+		case reflect.Struct:
+			f.Field(0).SetUint(77)
+			f.Field(1).SetUint(77)
+		default:
+			f.SetUint(77)
+		}
+	}
+	return v
+}
+
 // FuzzDecode compares the fast path with the slow one, and both with gopacket,
 // wherever gopacket decodes cleanly.
 func FuzzDecode(f *testing.F) {
@@ -93,6 +115,10 @@ func FuzzDecode(f *testing.F) {
 		p := capture.Packet{Link: linkEthernet, Data: b, Wire: uint32(len(b))}
 		var quick, slow View
 		if len(b) >= 54 && fast(b, len(b), &quick) {
+			used := spoiled()
+			if fast(b, len(b), &used); !reflect.DeepEqual(used, quick) {
+				t.Fatalf("in a view that was used %+v\nin a new one %+v", used, quick)
+			}
 			var d Decoder
 			d.ethernet(cursor{b, len(b)}, &slow)
 			if quick.Layers|HasBroken != slow.Layers|HasBroken || view(&quick) != view(&slow) || quick.IPLen != slow.IPLen || quick.L4Len != slow.L4Len ||

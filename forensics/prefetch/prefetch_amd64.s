@@ -1,16 +1,18 @@
 #include "textflag.h"
 
-// func lines(at *uintptr, n int)
-TEXT ·lines(SB), NOSPLIT, $0-16
+// func ask(at *[256]uintptr, n int)
+TEXT ·ask(SB), NOSPLIT, $0-16
 	MOVQ at+0(FP), SI
 	MOVQ n+8(FP), CX
 	TESTQ CX, CX
 	JE   done
+
 next:
 	MOVQ (SI), AX
 	PREFETCHT0 (AX)
 	ADDQ $8, SI
 	DECQ CX
 	JNE  next
+
 done:
 	RET

@@ -10,7 +10,6 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"unsafe"
 )
 
 const (
@@ -58,7 +57,7 @@ func (d *Dist) Add(ns int64) {
 	d.Max = max(d.Max, ns)
 	d.N++
 	d.Sum += float64(ns)
-	v := uint32(min((uint64(ns)+unit/2)/unit, math.MaxUint32))
+	v := step(ns)
 	switch {
 	case d.mode != exact:
 		d.count(v)
@@ -68,6 +67,9 @@ func (d *Dist) Add(ns int64) {
 		d.grow(v)
 	}
 }
+
+// step is a duration in steps of a kept value.
+func step(ns int64) uint32 { return uint32(min((uint64(max(ns, 0))+unit/2)/unit, math.MaxUint32)) }
 
 // count records a value in the histogram.
 func (d *Dist) count(v uint32) {
@@ -95,16 +97,19 @@ func (d *Dist) in(b int) uint32 {
 	return d.kept[b/2] >> (b % 2 * 16) & 0xffff
 }
 
-// Ahead is where Add of a duration will write.
-func (d *Dist) Ahead(ns int64) unsafe.Pointer {
+// Ahead is where Add of a duration will write; nil where there is no room yet.
+func (d *Dist) Ahead(ns int64) *uint32 {
 	i := len(d.kept)
 	switch d.mode {
 	case narrow:
-		i = bucket(uint32(min(uint64(max(ns, 0))/unit, math.MaxUint32))) / 2
+		i = bucket(step(ns)) / 2
 	case wide:
-		i = bucket(uint32(min(uint64(max(ns, 0))/unit, math.MaxUint32)))
+		i = bucket(step(ns))
 	}
-	return unsafe.Add(unsafe.Pointer(unsafe.SliceData(d.kept)), 4*i)
+	if i < cap(d.kept) {
+		return &d.kept[:cap(d.kept)][i]
+	}
+	return nil
 }
 
 // grow records a value for which there is no room.

@@ -6,6 +6,9 @@ import "unsafe"
 // overlap, few enough that what they bring stays.
 const group = 8
 
+// recordLines is how many lines the record of a stream takes.
+const recordLines = 5
+
 // TakeAll judges segments in order, and calls f with the event of each. It is faster
 // than [Tracker.Take] when there are many connections: what segments are about to need
 // is asked for in three steps, each of which needs what the one before brought, while
@@ -34,12 +37,7 @@ func (t *Tracker) records(in []Input) {
 		in[i].guess = n
 		if n != 0 {
 			k, _ := t.Table.At(n - 1)
-			p := unsafe.Pointer(k)
-			l.Add(p)
-			l.Add(unsafe.Add(p, 64))
-			l.Add(unsafe.Add(p, 128))
-			l.Add(unsafe.Add(p, 192))
-			l.Add(unsafe.Add(p, 256))
+			l.Add(unsafe.Pointer(k), recordLines)
 		}
 	}
 	l.Ask()
@@ -63,20 +61,20 @@ func (t *Tracker) lines(in []Input) {
 		dir := int(x.Dir & 1)
 		r := &s.Half[dir^1]
 		a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
-		l.Add(unsafe.Pointer(&d.Gap))
-		l.Add(unsafe.Pointer(&u.lastServer))
-		l.Add(unsafe.Pointer(a))
-		l.Add(unsafe.Pointer(&o.Swing))
+		l.Add(unsafe.Pointer(&d.Gap), 1)
+		l.Add(unsafe.Pointer(&u.lastServer), 1)
+		l.Add(unsafe.Pointer(a), 1)
+		l.Add(unsafe.Pointer(&o.Swing), 1)
 		if r.unacked.n > 0 {
-			l.Add(unsafe.Pointer(&d.RTT[dir^1]))
+			l.Add(unsafe.Pointer(&d.RTT[dir^1]), 1)
 		}
 		if x.Segment.Len > 0 {
-			l.Add(unsafe.Pointer(&a.Swing))
-			l.Add(unsafe.Pointer(&a.quiet))
-			l.Add(unsafe.Pointer(&u.Requests))
+			l.Add(unsafe.Pointer(&a.Swing), 1)
+			l.Add(unsafe.Pointer(&a.quiet), 1)
+			l.Add(unsafe.Pointer(&u.Requests), 1)
 			if s.Client != int8(x.Dir) {
-				l.Add(unsafe.Pointer(&u.Server))
-				l.Add(unsafe.Pointer(&u.Mid))
+				l.Add(unsafe.Pointer(&u.Server), 1)
+				l.Add(unsafe.Pointer(&u.Mid), 1)
 			}
 		}
 	}
@@ -96,16 +94,16 @@ func (t *Tracker) values(in []Input) {
 		dir := int(x.Dir & 1)
 		r := &s.Half[dir^1]
 		a, o, u := &d.Side[dir], &d.Side[dir^1], &d.Turns
-		l.Add(unsafe.Pointer(&a.ring[a.pos]))
-		l.Add(d.Gap.Ahead(x.Time - s.Last))
+		l.Add(unsafe.Pointer(&a.ring[a.pos]), 1)
+		l.Add(unsafe.Pointer(d.Gap.Ahead(x.Time-s.Last)), 1)
 		if r.unacked.n > 0 {
-			l.Add(d.RTT[dir^1].Ahead(o.lastRTT))
+			l.Add(unsafe.Pointer(d.RTT[dir^1].Ahead(o.lastRTT)), 1)
 		}
 		if x.Segment.Len > 0 && s.Client != int8(x.Dir) {
 			if u.Waiting {
-				l.Add(u.Server.Ahead(x.Time - u.AskedAt))
+				l.Add(unsafe.Pointer(u.Server.Ahead(x.Time-u.AskedAt)), 1)
 			} else {
-				l.Add(u.Mid.Ahead(x.Time - u.lastServer))
+				l.Add(unsafe.Pointer(u.Mid.Ahead(x.Time-u.lastServer)), 1)
 			}
 		}
 	}

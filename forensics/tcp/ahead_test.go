@@ -100,6 +100,28 @@ func TestTakeAll(t *testing.T) {
 	}
 }
 
+// TestReadAgain reads into what earlier segments left there: nothing of them stays.
+func TestReadAgain(t *testing.T) {
+	tr := New(Options{})
+	var used Input
+	for i, v := range traffic(rand.New(rand.NewPCG(3, 1)), 3000) {
+		if i%5 == 0 && len(v.L4) >= 20 {
+			v.L4 = append(header(v.SPort, v.DPort, ACK, 1, 2, 3), 3, 3, 7, 2, 4, 5, 180, 4, 2, 5, 10, 0, 0, 0, 1, 0, 0, 0, 2, 8, 10, 1, 2, 3, 4, 5, 6, 7, 8, 30, 3, 0)
+			v.L4[12] = 14 << 4
+			v.L4Len = len(v.L4)
+		}
+		var fresh Input
+		tr.Read(&used, &v, uint32(i), int64(i))
+		tr.Read(&fresh, &v, uint32(i), int64(i))
+		if diff := cmp.Diff(fresh.Segment, used.Segment); diff != "" || fresh.Key != used.Key || fresh.Dir != used.Dir || fresh.kind != used.kind || fresh.link != used.link {
+			t.Fatalf("segment %d: new (-), used (+)\n%s%+v\n%+v", i, diff, fresh, used)
+		}
+		if k, reverse := flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 6); k != used.Key || reverse != (used.Dir == 1) {
+			t.Fatalf("segment %d: %+v, want %+v", i, used.Key, k)
+		}
+	}
+}
+
 // TestPath tells ways apart without the frame.
 func TestPath(t *testing.T) {
 	tr := New(Options{})

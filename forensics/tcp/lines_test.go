@@ -10,6 +10,9 @@ func TestLines(t *testing.T) {
 	const line = 64
 	var d Detail
 	var s Side
+	if got := 40 + unsafe.Sizeof(Stream{}) + 8; got != recordLines*line {
+		t.Errorf("a record takes %d bytes", got)
+	}
 	for _, tt := range []struct {
 		what string
 		at   uintptr

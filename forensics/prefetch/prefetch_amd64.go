@@ -1,4 +1,0 @@
-package prefetch
-
-//go:noescape
-func lines(at *uintptr, n int)
