@@ -71,6 +71,8 @@ type Options struct {
 	Redact func(string) string
 	// Transport carries the calls of the Web API; nil: over the network.
 	Transport http.RoundTripper
+	// Many says that replicas share the app, with a connection each.
+	Many bool
 	// Socket are options of the connection.
 	Socket []socketmode.Option
 }
@@ -125,7 +127,7 @@ func New(o Options) (*Front, error) {
 		opts = append(opts, slackgo.OptionAPIURL(strings.TrimSuffix(o.APIURL, "/")+"/"))
 	}
 	f.api = slackgo.New(o.BotToken, opts...)
-	f.link = link.New(link.Options{Socket: socketmode.New(f.api, o.Socket...), Log: log, Handle: f.handle, Case: caseOf, Busy: busy, Connected: f.connected})
+	f.link = link.New(link.Options{Socket: socketmode.New(f.api, o.Socket...), Log: log, Handle: f.handle, Case: caseOf, Busy: busy, Many: o.Many, Connected: f.connected})
 	f.who = people.New(f.api, f.home, ackWithin)
 	return f, nil
 }

@@ -3,9 +3,6 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
-	"io"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -14,42 +11,23 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/joho/godotenv"
 	"github.com/kelseyhightower/envconfig"
 
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/dotenv"
 	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/memory"
+	"ghostbot/cmd/ghostbot/secrets"
 	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec/policy"
 	"ghostbot/store/redis"
 )
 
-// secret is a value that never appears in logs, errors or doctor output.
-type secret string
-
-// String masks the value.
-func (s secret) String() string {
-	if s == "" {
-		return "(not set)"
-	}
-	return "(set)"
-}
-
-// GoString masks the value in %#v.
-func (s secret) GoString() string { return s.String() }
-
-// Format masks the value whatever the verb is.
-func (s secret) Format(f fmt.State, _ rune) { io.WriteString(f, s.String()) }
-
-// MarshalText masks the value in JSON and logs.
-func (s secret) MarshalText() ([]byte, error) { return []byte(s.String()), nil }
-
 // config is the environment of serve. Every GHOST_ variable is a field here;
 // others are refused.
 type config struct {
-	AppToken       secret        `envconfig:"SLACK_APP_TOKEN"`
-	BotToken       secret        `envconfig:"SLACK_BOT_TOKEN"`
+	AppToken       secrets.Text  `envconfig:"SLACK_APP_TOKEN"`
+	BotToken       secrets.Text  `envconfig:"SLACK_BOT_TOKEN"`
 	SlackURL       string        `envconfig:"SLACK_API_URL"`
 	Approvers      []string      `envconfig:"GHOST_APPROVERS"`
 	ApproversFile  string        `envconfig:"GHOST_APPROVERS_FILE"`
@@ -62,7 +40,7 @@ type config struct {
 	Lease          time.Duration `envconfig:"GHOST_LEASE" default:"12s"`
 	ApprovalTTL    time.Duration `envconfig:"GHOST_APPROVAL_TTL" default:"30m"`
 	Brain          string        `envconfig:"GHOST_BRAIN" default:"auto"`
-	GeminiKey      secret        `envconfig:"GEMINI_API_KEY"`
+	GeminiKey      secrets.Text  `envconfig:"GEMINI_API_KEY"`
 	Model          string        `envconfig:"GHOST_MODEL"`
 	GeminiURL      string        `envconfig:"GHOST_GEMINI_URL"`
 	ModelTokens    int           `envconfig:"GHOST_MODEL_TOKENS" default:"2000000"`
@@ -105,59 +83,6 @@ var ours = []string{
 	"GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 
-// loadEnv reads .env in the working directory when it is there; variables that
-// are set already win. What is wrong in it is told without its text, which the
-// parser's own errors quote: there are tokens in it.
-func loadEnv() error {
-	raw, err := os.ReadFile(".env")
-	var path *fs.PathError
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case errors.As(err, &path):
-		return usageError(".env: %v", path.Err)
-	case err != nil:
-		return usageError(".env: %v", err)
-	}
-	text := string(raw)
-	vars, err := godotenv.Unmarshal(mentioned(text) + text)
-	if err == nil {
-		for k, v := range vars {
-			if _, set := os.LookupEnv(k); !set {
-				err = errors.Join(err, os.Setenv(k, v))
-			}
-		}
-		if err != nil {
-			return usageError(".env: %v", err)
-		}
-		return nil
-	}
-	for i, line := range strings.Split(text, "\n") {
-		if !envLine.MatchString(line) {
-			return usageError(".env: line %d is not NAME=VALUE", i+1)
-		}
-	}
-	return usageError(".env: a quoted value does not end (accepted: NAME=VALUE a line)")
-}
-
-// mentioned are assignments of the variables of the environment that a text uses, as
-// in ${HOME}/journal.key, which the parser looks for in the text only.
-func mentioned(text string) string {
-	var b strings.Builder
-	for _, m := range envUse.FindAllStringSubmatch(text, -1) {
-		if v := os.Getenv(m[1]); v != "" && !strings.ContainsAny(v, "'\n\r") {
-			fmt.Fprintf(&b, "%s='%s'\n", m[1], v)
-		}
-	}
-	return b.String()
-}
-
-// envUse is the use of a variable in a value.
-var envUse = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)\}`)
-
-// envLine is a line of .env: an assignment, a comment, or nothing.
-var envLine = regexp.MustCompile(`^\s*((export\s+)?[A-Za-z0-9_.]+\s*[=:].*|#.*)?$`)
-
 // load reads the environment of serve and checks every value.
 func load() (config, error) {
 	c, err := read()
@@ -171,8 +96,8 @@ func load() (config, error) {
 func read() (config, error) {
 	var c config
 	os.Unsetenv("GOOGLE_API_KEY") // the model's library would say that it uses that one
-	if err := loadEnv(); err != nil {
-		return c, err
+	if err := dotenv.Load(); err != nil {
+		return c, usageError("%w", err)
 	}
 	if err := envconfig.Process("", &c); err != nil {
 		var p *envconfig.ParseError

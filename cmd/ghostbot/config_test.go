@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/secrets"
 )
 
 // environment gives a test an empty working directory and exactly these
@@ -248,18 +249,18 @@ func write(t *testing.T, path, text string) {
 
 func TestSecretIsNeverPrinted(t *testing.T) {
 	value := strings.Join([]string{"xoxb", "not", "a", "real", "one"}, "-")
-	cfg := config{AppToken: secret(value), BotToken: secret(value)}
+	cfg := config{AppToken: secrets.Text(value), BotToken: secrets.Text(value)}
 	asJSON, err := json.Marshal(cfg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	indirect, err := json.Marshal(map[string]any{"x": []secret{secret(value)}})
+	indirect, err := json.Marshal(map[string]any{"x": []secrets.Text{secrets.Text(value)}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var logged bytes.Buffer
 	for _, h := range []slog.Handler{slog.NewTextHandler(&logged, nil), slog.NewJSONHandler(&logged, nil)} {
-		slog.New(h).Info("start", "token", cfg.AppToken, "config", cfg, "pointer", &cfg, "list", []secret{secret(value)})
+		slog.New(h).Info("start", "token", cfg.AppToken, "config", cfg, "pointer", &cfg, "list", []secrets.Text{secrets.Text(value)})
 	}
 	outputs := map[string]string{"json": string(asJSON), "json inside": string(indirect), "slog": logged.String(), "error": fmt.Errorf("token %v", cfg.AppToken).Error()}
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%X", "%d", "%t", "%40s", "%c", "%U"} {
@@ -272,10 +273,10 @@ func TestSecretIsNeverPrinted(t *testing.T) {
 			t.Errorf("%s shows it: %s", how, got)
 		}
 	}
-	if got := fmt.Sprint(secret("")); got != "(not set)" {
+	if got := fmt.Sprint(secrets.Text("")); got != "(not set)" {
 		t.Errorf("an empty one is %q", got)
 	}
-	if got := fmt.Sprintf("%#v %s", secret("x"), secret("x")); got != "(set) (set)" {
+	if got := fmt.Sprintf("%#v %s", secrets.Text("x"), secrets.Text("x")); got != "(set) (set)" {
 		t.Errorf("one that is set is %q", got)
 	}
 }

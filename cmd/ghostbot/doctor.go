@@ -7,7 +7,6 @@ import (
 
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/checkup"
-	"ghostbot/safeexec/redact"
 )
 
 // doctor checks what serve needs, a line each, without changing anything.
@@ -37,20 +36,19 @@ func doctor(ctx context.Context, c *cli, args []string) error {
 func checks(ctx context.Context, c *cli) []checkup.Line {
 	cfg, err := load()
 	there, storeErr := hasStore(c.state())
-	known := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}})
 	front := slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL}
-	lines := []checkup.Line{
-		checkup.Config(err),
-		checkup.Approvers(ctx, cfg.who(), front),
-		checkup.Slack(ctx, front, known),
-		checkup.Brain(ctx, cfg.choice()),
-		checkup.State(c.state(), there, storeErr),
-		checkup.Key(cfg.JournalKeyFile),
-		checkup.Port(cfg.HealthAddr),
-		checkup.Tools(),
+	workspace, reached := checkup.Slack(ctx, front)
+	lines := append([]checkup.Line{checkup.Config(err), checkup.Approvers(ctx, cfg.who(), front, reached)}, workspace...)
+	lines = append(lines, checkup.Brain(ctx, cfg.choice()), checkup.State(c.state(), there, storeErr))
+	if c.auditDir != "" || cfg.AuditDir != "" {
+		lines = append(lines, checkup.Dir("audit directory", "--audit-dir or GHOST_AUDIT_DIR", c.audits()))
 	}
+	if cfg.WorkDir != "" {
+		lines = append(lines, checkup.Dir("working directory", "GHOST_WORK_DIR", cfg.WorkDir))
+	}
+	lines = append(lines, checkup.Key(cfg.JournalKeyFile, c.audits()), checkup.Port(cfg.HealthAddr), checkup.Tools(cfg.Path, cfg.cloud().Set()))
 	if cfg.RedisURL != "" {
-		lines = append(lines, checkup.Redis(ctx, cfg.redis()))
+		lines = append(lines, checkup.Redis(ctx, cfg.redis(), cfg.JournalKeyFile))
 	}
-	return lines
+	return checkup.Masked(lines, scrubber(cfg.redactor()))
 }

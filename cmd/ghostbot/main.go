@@ -15,8 +15,10 @@ import (
 	"syscall"
 
 	"ghostbot/cmd/ghostbot/ops"
+	"ghostbot/cmd/ghostbot/secrets"
 	"ghostbot/cmd/ghostbot/triage"
 	"ghostbot/safeexec"
+	"ghostbot/safeexec/redact"
 )
 
 // Exit codes of every verb (the agent verbs have their own).
@@ -109,7 +111,8 @@ func run(ctx context.Context, c *cli, args []string) int {
 		code = e.code
 	}
 	if msg := err.Error(); msg != "" {
-		fmt.Fprintln(c.err, "ghostbot: "+oneLine(msg))
+		masks := redact.New(redact.Options{Known: secrets.Known()})
+		fmt.Fprintln(c.err, "ghostbot: "+oneLine(scrubber(masks)(msg)))
 	}
 	if code == exitUsage {
 		fmt.Fprintln(c.err, usageLine(args))

@@ -57,8 +57,8 @@ func serve(ctx context.Context, c *cli, args []string) error {
 		return fail(exitUsage, "%w", err)
 	}
 	defer c.ops.Close()
-	masks := redact.New(redact.Options{Known: []string{string(cfg.AppToken), string(cfg.BotToken), string(cfg.GeminiKey)}})
-	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Unpaced: pace.Local(cfg.SlackURL), Log: log, Transport: c.ops.Transport(),
+	masks := cfg.redactor()
+	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Unpaced: pace.Local(cfg.SlackURL), Many: cfg.RedisURL != "", Log: log, Transport: c.ops.Transport(),
 		Redact: func(s string) string { return masks.Redact(s).Text }})
 	if err != nil {
 		return fail(exitUsage, "%w", err)

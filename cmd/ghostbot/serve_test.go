@@ -19,6 +19,7 @@ import (
 
 	"ghostbot/audit"
 	"ghostbot/bot/slack"
+	"ghostbot/cmd/ghostbot/secrets"
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
 )
@@ -32,7 +33,7 @@ func tokens() (app, botToken string) {
 func testProgram(t *testing.T, c *cli, cfg config) (*program, error) {
 	t.Helper()
 	app, botToken := tokens()
-	cfg.AppToken, cfg.BotToken = secret(app), secret(botToken)
+	cfg.AppToken, cfg.BotToken = secrets.Text(app), secrets.Text(botToken)
 	front, err := slack.New(slack.Options{AppToken: app, BotToken: botToken, APIURL: "http://127.0.0.1:1/"})
 	if err != nil {
 		t.Fatal(err)

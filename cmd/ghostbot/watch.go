@@ -12,6 +12,7 @@ import (
 	"ghostbot/cmd/ghostbot/logs"
 	"ghostbot/cmd/ghostbot/metrics"
 	"ghostbot/cmd/ghostbot/ops"
+	"ghostbot/cmd/ghostbot/secrets"
 	"ghostbot/safeexec/redact"
 )
 
@@ -27,7 +28,7 @@ func (c *config) logging() logs.Config { return logs.Config{Format: c.Log, Level
 
 // redactor knows the program's own secrets.
 func (c *config) redactor() *redact.Redactor {
-	return redact.New(redact.Options{Known: append(c.who().Known(), string(c.AppToken), string(c.BotToken), string(c.GeminiKey))})
+	return redact.New(redact.Options{Known: append(c.who().Known(), secrets.Known()...)})
 }
 
 // scrubber removes credentials from one piece of text; text that could not be redacted

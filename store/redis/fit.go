@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	goredis "github.com/redis/go-redis/v9"
+
+	"ghostbot/store"
 )
 
 // oldest is the oldest major version of Redis that is served.
@@ -85,7 +87,27 @@ func Look(ctx context.Context, o Options) (string, error) {
 	if err := db.Fit(ctx); err != nil {
 		return "", fmt.Errorf("redis: %w", err)
 	}
+	if err := db.whose(ctx); err != nil {
+		return "", fmt.Errorf("redis: %w", err)
+	}
 	return db.Describe(), nil
+}
+
+// whose says that the store is another deployment's. Without keys, and before the first
+// start, that is not known.
+func (db *DB) whose(ctx context.Context) error {
+	if len(db.o.Keys) == 0 {
+		return nil
+	}
+	text, err := db.client.Get(ctx, db.key(store.Deployment, "id")).Bytes()
+	if errors.Is(err, goredis.Nil) {
+		return nil
+	}
+	if err != nil {
+		return db.failed(err)
+	}
+	_, err = db.ours(text)
+	return err
 }
 
 // Describe says what the store is, for operators.

@@ -259,27 +259,35 @@ func (db *DB) claim(ctx context.Context) error {
 	if err != nil {
 		return db.failed(err)
 	}
+	r, err := db.ours(text)
+	if err != nil {
+		return err
+	}
+	db.record = r
+	if r.Kid != db.o.Keys[0].ID { // the key was changed: the record follows it
+		if data, err = json.Marshal(db.o.sign(r.ID, db.o.Keys[0])); err == nil {
+			err = db.client.Set(ctx, name, data, 0).Err()
+		}
+	}
+	return err
+}
+
+// ours reads the deployment's record, which one of our keys must have made.
+func (db *DB) ours(text []byte) (Record, error) {
 	var r Record
 	if err := json.Unmarshal(text, &r); err != nil || r.ID == "" {
-		return fmt.Errorf("%w: the record of deployment %q is not readable", ErrPoisoned, db.o.Deployment)
+		return r, fmt.Errorf("%w: the record of deployment %q is not readable", ErrPoisoned, db.o.Deployment)
 	}
 	for _, k := range db.o.Keys {
-		if k.ID != r.Kid || db.o.sign(r.ID, k).MAC != r.MAC {
-			continue
+		if k.ID == r.Kid && hmac.Equal([]byte(db.o.sign(r.ID, k).MAC), []byte(r.MAC)) {
+			return r, nil
 		}
-		db.record = r
-		if k.ID != db.o.Keys[0].ID { // the key was changed: the record follows it
-			if data, err = json.Marshal(db.o.sign(r.ID, db.o.Keys[0])); err == nil {
-				err = db.client.Set(ctx, name, data, 0).Err()
-			}
-		}
-		return err
 	}
 	why := fmt.Sprintf("it was made with key %q", r.Kid)
 	if r.App != db.o.App {
 		why += " for another Slack app"
 	}
-	return fmt.Errorf("%w: %s; give this one a name of its own (GHOST_DEPLOYMENT) or a Redis of its own", ErrForeign, why)
+	return r, fmt.Errorf("%w: %s; give this one a name of its own (GHOST_DEPLOYMENT) or a Redis of its own", ErrForeign, why)
 }
 
 func (o Options) sign(id string, k Key) Record {

@@ -48,8 +48,10 @@ const (
 	Remember = 10 * time.Minute
 	// DeafAfter is how long the bot may be without a connection before it counts as deaf.
 	DeafAfter = 60 * time.Second
-	queueLen  = 512
-	workers   = 16
+	// maxPeers is how many connections Slack lets an app have.
+	maxPeers = 10
+	queueLen = 512
+	workers  = 16
 )
 
 // ErrToken is a token that Slack refuses for good.
@@ -75,6 +77,8 @@ type Options struct {
 	Case func(cb slackgo.InteractionCallback) string
 	// Busy is the payload that answers a command when the queue is full.
 	Busy any
+	// Many says that other replicas of this deployment hold connections of their own.
+	Many bool
 	// Connected is called when a connection is ready, from the second on with again; it
 	// does not wait.
 	Connected func(again bool)
@@ -238,10 +242,13 @@ func (l *Link) hello(r *socketmode.Request) {
 			s.Peers = r.NumConnections
 		}
 	})
-	if s.Peers > 1 {
+	switch {
+	case s.Peers >= maxPeers:
+		l.o.Log.Warn("slack has no connection left for this app: another replica would get none", "connections", s.Peers)
+	case s.Peers > 1 && !l.o.Many:
 		l.o.Log.Warn("more than one connection is open for this app: another ghostbot may get some of the clicks", "connections", s.Peers)
 	}
-	l.o.Log.Info("connected to slack", "connection", s.Serial)
+	l.o.Log.Info("connected to slack", "connection", s.Serial, "of_the_app", s.Peers)
 	l.o.Connected(s.Serial > 1)
 }
 

@@ -3,6 +3,7 @@
 package checkup
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,19 +12,20 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"ghostbot/agent/brains"
+	"ghostbot/audit"
+	"ghostbot/bot/access"
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
-	"ghostbot/safeexec/redact"
 	"ghostbot/store/file"
 	"ghostbot/store/redis"
 )
@@ -67,38 +69,45 @@ func Config(err error) Line {
 	return Line{Name: "configuration", OK: true, What: "every GHOST_ variable is known and valid"}
 }
 
-// Approvers is about who may decide. Slack is asked whether it knows those whom the
-// file names.
-func Approvers(ctx context.Context, settings who.Settings, o slack.Options) Line {
-	rules, err := settings.Rules(policy.New(policy.Options{}).KnownRule)
-	if err == nil && len(rules.Lines) > 0 {
-		if f, ferr := slack.New(o); ferr == nil { // else the check of Slack says so
-			err = f.Known(ctx, rules.Lines)
-		}
+// Masked are lines whose texts went through clean, which removes credentials.
+func Masked(ks []Line, clean func(string) string) []Line {
+	out := make([]Line, len(ks))
+	for i, k := range ks {
+		k.What, k.Hint = clean(k.What), clean(k.Hint)
+		out[i] = k
 	}
+	return out
+}
+
+// Approvers is about who may decide. With reached, Slack is asked whether it knows them.
+func Approvers(ctx context.Context, settings who.Settings, o slack.Options, reached bool) Line {
+	rules, err := settings.Rules(policy.New(policy.Options{}).KnownRule)
 	if err != nil {
 		return Line{Name: "approvers", What: err.Error(), Hint: "see docs/operating.md, Who may decide"}
+	}
+	if err := unknown(ctx, rules, o, reached); err != nil {
+		return Line{Name: "approvers", What: err.Error(), Hint: "take the id from Slack again: a profile's menu, Copy member ID; a group's address ends with its id"}
 	}
 	ok, what, hint := settings.Told(rules)
 	return Line{Name: "approvers", OK: ok, What: what, Hint: hint}
 }
 
-// Slack checks the tokens' form and asks Slack who the bot is.
-func Slack(ctx context.Context, o slack.Options, r *redact.Redactor) Line {
-	k := Line{Name: "slack"}
+// unknown says whom Slack does not know.
+func unknown(ctx context.Context, rules access.Rules, o slack.Options, reached bool) error {
+	if !reached {
+		return nil
+	}
 	f, err := slack.New(o)
 	if err != nil {
-		k.What, k.Hint = err.Error(), "create the app from deploy/slack/manifest.yaml"
-		return k
+		return nil // the check of Slack says so
 	}
-	ctx, done := context.WithTimeout(ctx, 10*time.Second)
-	defer done()
-	if err := f.Connect(ctx); err != nil {
-		k.What, k.Hint = r.Redact(err.Error()).Text, "check SLACK_BOT_TOKEN and the network"
-		return k
+	if err := f.Known(ctx, []access.Line{{Channel: access.Every, Who: rules.Approvers}}); err != nil {
+		return fmt.Errorf("GHOST_APPROVERS: %s", strings.TrimPrefix(err.Error(), "line 0: "))
 	}
-	k.OK, k.What = true, "connected as "+f.Me()
-	return k
+	if err := f.Known(ctx, rules.Lines); err != nil {
+		return fmt.Errorf("GHOST_APPROVERS_FILE: %w", err)
+	}
+	return nil
 }
 
 // Brain asks the model whether key and model are accepted.
@@ -125,14 +134,47 @@ func State(dir string, there bool, err error) Line {
 		k.What += " (made at the first start)"
 	}
 	if err == nil && there {
-		err = opens(dir)
+		if err = mayMake(dir); err == nil {
+			err = opens(dir)
+		}
 	}
 	if err != nil {
-		k.What, k.Hint = err.Error(), "choose another with --state-dir or GHOST_STATE_DIR"
+		k.What, k.Hint = err.Error(), hintOf(err, "choose another with --state-dir or GHOST_STATE_DIR")
 		return k
 	}
 	k.OK = true
 	return k
+}
+
+// Dir looks at another directory that the bot writes, and at what it holds so far.
+func Dir(name, variable, dir string) Line {
+	k := Line{Name: name, What: dir}
+	err := mayMake(dir)
+	if err == nil {
+		if _, err = os.ReadDir(dir); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+			k.What += " (made at the first start)"
+		}
+	}
+	if err != nil {
+		k.What, k.Hint = err.Error(), hintOf(err, "choose another with "+variable)
+		return k
+	}
+	k.OK = true
+	return k
+}
+
+// hintOf says what to do about a directory.
+func hintOf(err error, otherwise string) string {
+	switch {
+	case errors.Is(err, fs.ErrPermission):
+		return fmt.Sprintf("give it to the bot's user: chown -R to uid %d, mode 0700; or %s", os.Geteuid(), otherwise)
+	case errors.Is(err, unix.ENOSPC):
+		return "make space"
+	case errors.Is(err, unix.EROFS):
+		return "the file system is mounted read-only; " + otherwise
+	}
+	return otherwise
 }
 
 func opens(dir string) error {
@@ -163,17 +205,51 @@ func mayMake(dir string) error {
 	}
 }
 
-// Key is about the files with the journals' keys; "" when there are none.
-func Key(files string) Line {
+// Key is about the files with the journals' keys, "" when there are none, and about the
+// register of a directory, which the keys have to fit.
+func Key(files, auditDir string) Line {
 	k := Line{Name: "journal key", OK: true, What: "none: journals are chained, not authenticated"}
-	if files == "" {
-		return k
+	var keys []audit.Key
+	if files != "" {
+		k.What = files
+		var err error
+		if keys, err = keyring.Keys(files); err != nil {
+			k.OK, k.What, k.Hint = false, err.Error(), "GHOST_JOURNAL_KEY_FILE names files with 32 random bytes or more, which the bot's user can read"
+			return k
+		}
 	}
-	k.What = files
-	if _, err := keyring.Keys(files); err != nil {
-		k.OK, k.What, k.Hint = false, err.Error(), "GHOST_JOURNAL_KEY_FILE names a file with 32 random bytes or more"
+	signed, err := fits(keys, auditDir)
+	switch {
+	case err != nil:
+		k.OK, k.What = false, "register: "+err.Error()
+		k.Hint = "when the key was changed, list the old one behind the new one; when it is the first key of a directory with journals, stop the bot and run 'ghostbot audit sign register'; else see 'ghostbot audit verify register'"
+	case signed && len(keys) == 0:
+		k.OK, k.What = false, "none, and the register was written with one"
+		k.Hint = "set GHOST_JOURNAL_KEY_FILE to the key of these journals: without it forged lines do not show"
 	}
 	return k
+}
+
+// fits says why the register does not verify with keys, and whether it has MACs.
+func fits(keys []audit.Key, auditDir string) (signed bool, err error) {
+	entries, err := audit.Read(auditDir, audit.Register)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	for _, e := range entries {
+		signed = signed || e.MAC != ""
+	}
+	ring, err := keyring.New(auditDir, keys)
+	if err != nil {
+		return signed, err
+	}
+	if v := ring.Verify(audit.Register, audit.VerifyOptions{}); !v.OK {
+		return signed, errors.New(cmp.Or(v.Why, "it does not verify"))
+	}
+	return signed, nil
 }
 
 // Port says whether the operators' port could be opened; "" when none is wanted. One
@@ -201,38 +277,96 @@ func Port(addr string) Line {
 	return k
 }
 
-// toolNames are what the playbook likes to have; a missing one narrows what can
-// be seen and is reported as such in a case.
-var toolNames = []string{"ping", "dig", "ss", "ip", "curl", "nc", "openssl", "traceroute", "getent"}
+// tool is a program of investigations, its Debian package, and what is not seen without it.
+type tool struct{ name, pkg, blind string }
 
-// Tools looks for the programs of investigations where the gate would.
-func Tools() Line {
-	var missing []string
-	for _, t := range toolNames {
-		if !onPath(t) {
-			missing = append(missing, t)
-		}
-	}
-	if len(missing) > 0 {
-		return Line{Name: "tools", What: "not installed: " + strings.Join(missing, " "), Hint: "apt-get install iputils-ping bind9-dnsutils iproute2 curl netcat-openbsd openssl traceroute"}
-	}
-	return Line{Name: "tools", OK: true, What: strings.Join(toolNames, " ")}
+// tools are what investigations like to have; a missing one narrows what can be seen,
+// and is reported as such in a case.
+var tools = []tool{
+	{"ping", "iputils-ping", ""}, {"dig", "bind9-dnsutils", ""}, {"ss", "iproute2", ""}, {"ip", "iproute2", ""}, {"curl", "curl", ""},
+	{"nc", "netcat-openbsd", ""}, {"openssl", "openssl", ""}, {"traceroute", "traceroute", ""}, {"getent", "libc-bin", ""}, {"tcpdump", "tcpdump", "no packets of this machine"},
 }
 
-func onPath(tool string) bool {
-	for _, dir := range filepath.SplitList(safeexec.DefaultPath) {
-		if fi, err := os.Stat(filepath.Join(dir, tool)); err == nil && fi.Mode()&0o111 != 0 {
+// azure is the tool of captures in the cloud.
+var azure = tool{"az", "", "no captures in Azure, although GHOST_AZ_SUBSCRIPTION is set; docs/operating.md, Captures in Azure"}
+
+// Tools looks for the programs of investigations where the gate would: in path, or in its own
+// places when that is "". Captures in the cloud need one more.
+func Tools(path string, cloud bool) Line {
+	path = cmp.Or(path, safeexec.DefaultPath)
+	want := tools
+	if cloud {
+		want = append(slices.Clone(tools), azure)
+	}
+	var names, missing, packages, hints []string
+	for _, t := range want {
+		names = append(names, t.name)
+		if onPath(t.name, path) {
+			continue
+		}
+		missing = append(missing, t.name)
+		if t.pkg != "" && !slices.Contains(packages, t.pkg) {
+			packages = append(packages, t.pkg)
+		}
+		if t.blind != "" {
+			hints = append(hints, "without "+t.name+": "+t.blind)
+		}
+	}
+	if len(missing) == 0 {
+		return Line{Name: "tools", OK: true, What: strings.Join(names, " ")}
+	}
+	if len(packages) > 0 {
+		hints = append([]string{"apt-get install " + strings.Join(packages, " ")}, hints...)
+	}
+	return Line{Name: "tools", What: "not installed: " + strings.Join(missing, " ") + " (looked in " + path + ")", Hint: strings.Join(hints, "; ")}
+}
+
+func onPath(name, path string) bool {
+	for _, dir := range filepath.SplitList(path) {
+		if fi, err := os.Stat(filepath.Join(dir, name)); err == nil && fi.Mode().IsRegular() && fi.Mode()&0o111 != 0 {
 			return true
 		}
 	}
 	return false
 }
 
-// Redis looks at the store that replicas share. It makes nothing there.
-func Redis(ctx context.Context, o redis.Options) Line {
-	what, err := redis.Look(ctx, o)
-	if err != nil {
-		return Line{Name: "redis", What: err.Error(), Hint: "see docs/operating.md, Several replicas"}
+// remedies are what to do about what is wrong with Redis, by a word of the error.
+var remedies = []struct{ word, what string }{
+	{"connection refused", "start Redis, or correct GHOST_REDIS_URL"},
+	{"no such host", "correct the host in GHOST_REDIS_URL, or DNS"},
+	{"timeout", "is Redis reachable from here (firewall, NetworkPolicy, GHOST_REDIS_URL), and does it have TLS exactly when the URL says rediss?"},
+	{"deadline exceeded", "is Redis reachable from here (firewall, NetworkPolicy, GHOST_REDIS_URL), and does it have TLS exactly when the URL says rediss?"},
+	{"certificate", "GHOST_REDIS_CA_FILE names the authority that signed Redis's certificate"},
+	{"first record does not look like a TLS", "this Redis has no TLS on that port: redis:// instead of rediss://"},
+	{"password is wrong", "the first line of the file that GHOST_REDIS_PASSWORD_FILE names must be Redis's requirepass, or its user's"},
+	{"wants a password", "set GHOST_REDIS_PASSWORD_FILE to a file with it"},
+	{"user may not", "let the user have ~gb1:*, &gb1:*, +@all -@dangerous +info +wait"},
+	{"another deployment", "give this one a name of its own with GHOST_DEPLOYMENT, or the key that the other replicas have"},
+	{"too old", "upgrade Redis to 7 or later"},
+	{"is a replica", "name the primary, or use redis+sentinel://"},
+	{"(set ", "change it in redis.conf, or with CONFIG SET and CONFIG REWRITE"},
+	{"replicas are connected", "connect the replicas, or lower GHOST_REDIS_REPLICAS"},
+	{"memory is full", "raise maxmemory"},
+	{"files to disk", "make space on Redis's disk"},
+}
+
+// Redis looks at the store that replicas share, and whether the files' keys are those of its
+// deployment. It makes nothing there.
+func Redis(ctx context.Context, o redis.Options, files string) Line {
+	keys, _ := keyring.Keys(files) // the check of the key says what is wrong with it
+	for _, k := range keys {
+		o.Keys = append(o.Keys, redis.Key{ID: k.ID, Secret: k.Secret})
 	}
-	return Line{Name: "redis", OK: true, What: what}
+	what, err := redis.Look(ctx, o)
+	if err == nil {
+		return Line{Name: "redis", OK: true, What: what}
+	}
+	k := Line{Name: "redis", What: err.Error(), Hint: "see docs/operating.md, Several replicas"}
+	for _, r := range remedies {
+		if strings.Contains(k.What, r.word) {
+			k.Hint = r.what
+			break
+		}
+	}
+	return k
 }

@@ -34,14 +34,43 @@ func TestMayMake(t *testing.T) {
 }
 
 func TestTools(t *testing.T) {
-	if onPath("no-such-tool") {
-		t.Error("a tool that is not there is found")
+	empty, all := t.TempDir(), t.TempDir()
+	for _, x := range append(tools, azure) {
+		if err := os.WriteFile(filepath.Join(all, x.name), nil, 0o755); err != nil {
+			t.Fatal(err)
+		}
 	}
-	if !onPath("sh") {
-		t.Error("sh is not found")
+	some := t.TempDir()
+	for _, x := range tools {
+		if mode := map[string]os.FileMode{"tcpdump": 0o644, "ss": 0o644}[x.name]; mode == 0 {
+			if err := os.Symlink(filepath.Join(all, x.name), filepath.Join(some, x.name)); err != nil {
+				t.Fatal(err)
+			}
+		} else if err := os.WriteFile(filepath.Join(some, x.name), nil, mode); err != nil {
+			t.Fatal(err)
+		}
 	}
-	k := Tools()
-	if k.OK != !strings.HasPrefix(k.What, "not installed: ") || k.OK != (k.Hint == "") {
+	for _, tc := range []struct {
+		path       string
+		cloud, ok  bool
+		what, hint string
+	}{
+		{all, false, true, "tcpdump", ""},
+		{empty + ":" + all, true, true, " az", ""},
+		{some, false, false, "not installed: ss tcpdump (looked in " + some + ")", "apt-get install iproute2 tcpdump; without tcpdump: no packets of this machine"},
+		{some + ":" + all, false, true, "tcpdump", ""},
+		{empty, true, false, "not installed: ping dig", "apt-get install iputils-ping bind9-dnsutils iproute2 curl"},
+		{empty, true, false, " az ", "without az: no captures in Azure"},
+	} {
+		k := Tools(tc.path, tc.cloud)
+		if k.OK != tc.ok || !strings.Contains(k.What, tc.what) || !strings.Contains(k.Hint, tc.hint) || k.OK != (k.Hint == "") {
+			t.Errorf("%s: got %+v", tc.path, k)
+		}
+	}
+	if onPath("no-such-tool", "/usr/bin:/bin") || !onPath("sh", "/nowhere:/usr/bin:/bin") {
+		t.Error("what is on the path is not found, or what is not is")
+	}
+	if k := Tools("", false); k.OK != !strings.HasPrefix(k.What, "not installed: ") {
 		t.Errorf("got %+v", k)
 	}
 }

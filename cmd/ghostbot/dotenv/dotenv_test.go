@@ -1,4 +1,4 @@
-package main
+package dotenv
 
 import (
 	"bufio"
@@ -23,7 +23,7 @@ var dotEnvDeviations = map[string]struct {
 
 // TestDotEnvVectors reads the recorded configuration files.
 func TestDotEnvVectors(t *testing.T) {
-	f, err := os.Open("../../../shared/vectors/agent.jsonl")
+	f, err := os.Open("../../../../shared/vectors/agent.jsonl")
 	if err != nil {
 		if os.Getenv("CI") == "true" {
 			t.Fatal(err)
@@ -50,13 +50,17 @@ func TestDotEnvVectors(t *testing.T) {
 			want = d.want
 		}
 		t.Run(r.ID, func(t *testing.T) {
-			environment(t)
+			t.Chdir(t.TempDir())
 			for k, v := range r.Env {
 				t.Setenv(k, v)
 			}
-			unsetAfter(t, "A", "B", "K", "SECRET")
-			write(t, ".env", r.Text)
-			err := loadEnv()
+			for _, name := range []string{"A", "B", "K", "SECRET"} {
+				t.Cleanup(func() { os.Unsetenv(name) })
+			}
+			if err := os.WriteFile(".env", []byte(r.Text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			err := Load()
 			if (err == nil) != (want != nil) {
 				t.Fatalf("%v, want %v", err, want)
 			}
