@@ -235,12 +235,15 @@ type Projector struct {
 	body   func(sid string) ([]byte, error)
 	plot   func(sid string, v show.PlotView) ([]byte, string, error)
 	seen   Seen
+	unsent time.Time // since when the map is not what is stored; zero: it is
+	over   bool      // people see the end of the case, or will with this pass
 }
 
 // Run shows entries until ctx ends.
 func (p *Projector) Run(ctx context.Context) {
 	backoff := time.Second
 	p.conns, _ = p.renewed()
+	defer p.leave(ctx)
 	for ctx.Err() == nil {
 		changed := p.log.Changed()
 		next, err := p.pass(ctx)
@@ -257,6 +260,13 @@ func (p *Projector) Run(ctx context.Context) {
 		default:
 			backoff = time.Second
 		}
+		began := time.Now()
+		if p.lag(ctx, changed, next) {
+			continue
+		}
+		if next > 0 {
+			next = max(next-time.Since(began), time.Millisecond)
+		}
 		if next == 0 && p.sleep(ctx, changed, restAfter) {
 			p.show, p.n = nil, 0
 			next = time.Hour
@@ -264,6 +274,47 @@ func (p *Projector) Run(ctx context.Context) {
 		if next > 0 {
 			p.sleep(ctx, changed, next)
 		}
+	}
+}
+
+// saveAfter is how long the map may differ from what is stored by addresses and hashes
+// that a later process can do without: it finds a marked message by its key, and
+// writes an edit again. Mostly the next mark stores them too.
+const saveAfter = 300 * time.Millisecond
+
+// lag stores what is left to store of the map once nothing else happens for a moment,
+// and tells whether something did.
+func (p *Projector) lag(ctx context.Context, changed <-chan struct{}, next time.Duration) (moved bool) {
+	if p.unsent.IsZero() {
+		return false
+	}
+	if d := min(time.Until(p.unsent.Add(saveAfter)), sooner(next, saveAfter)); d > 0 && (!p.sleep(ctx, changed, d) || next > 0 && next <= saveAfter) {
+		return true
+	}
+	if err := p.save(ctx); err != nil && ctx.Err() == nil {
+		p.slog.Warn("message map is not saved", "session_id", p.sid, "err", err)
+		p.unsent = time.Now()
+	}
+	return false
+}
+
+// leave stores what is left to store when the projector ends. A lease that is lost
+// refuses it, and whoever has the case then finds what was posted.
+func (p *Projector) leave(ctx context.Context) {
+	if p.unsent.IsZero() {
+		return
+	}
+	ctx, done := context.WithTimeout(context.WithoutCancel(ctx), time.Second)
+	defer done()
+	if err := p.save(ctx); err != nil {
+		p.slog.Info("message map is not saved", "session_id", p.sid, "err", err)
+	}
+}
+
+// later notes that the map has to be stored, and need not be at once.
+func (p *Projector) later() {
+	if p.unsent.IsZero() {
+		p.unsent = time.Now()
 	}
 }
 
@@ -367,6 +418,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	var behind error
 	var held [Urgent + 1]bool // new messages of this urgency wait, and others behind them
 	for _, m := range messages {
+		p.over = p.over || finished(m) && m.Kind == show.KindRoot
 		fresh := p.m.Sent[m.Key].Addr == ""
 		class := p.urgency(m, !fresh)
 		if fresh && held[class] {
@@ -463,6 +515,9 @@ func (p *Projector) settle(ctx context.Context, due time.Duration) error {
 	}
 	if p.m.LastN != p.n {
 		p.m.LastN = p.n
+		p.later()
+	}
+	if p.over && !p.unsent.IsZero() {
 		if err := p.save(ctx); err != nil {
 			return err
 		}
@@ -549,7 +604,8 @@ func (p *Projector) edit(ctx context.Context, m show.Message, s Sent, hash strin
 	}
 	s.Hash = hash
 	p.m.Sent[m.Key] = s
-	return p.save(ctx)
+	p.later()
+	return nil
 }
 
 func finished(m show.Message) bool {
@@ -615,7 +671,12 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 	}
 	p.edited[m.Key] = time.Now()
 	p.shown(m)
-	return p.mark(ctx, m.Key, Sent{Addr: addr, Hash: hash})
+	if m.Kind == show.KindRoot || answerable(m) { // people find the case, and its buttons, by these
+		return p.mark(ctx, m.Key, Sent{Addr: addr, Hash: hash})
+	}
+	p.m.Sent[m.Key] = Sent{Addr: addr, Hash: hash}
+	p.later()
+	return nil
 }
 
 // shown notes whether people see m as something that waits for them.
@@ -643,8 +704,12 @@ func (p *Projector) save(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return p.db.Commit(ctx, store.Commit{Scope: p.sid, Fence: p.fence(),
+	err = p.db.Commit(ctx, store.Commit{Scope: p.sid, Fence: p.fence(),
 		Writes: []store.Write{{Key: MessagesKey(p.sid), Data: data}}})
+	if err == nil {
+		p.unsent = time.Time{}
+	}
+	return err
 }
 
 func messageHash(m show.Message) string {
