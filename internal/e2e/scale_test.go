@@ -1,59 +1,559 @@
 package e2e
 
 import (
+	"bufio"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"path/filepath"
 	"regexp"
+	"runtime"
+	"slices"
 	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
+	"text/tabwriter"
+	"time"
 
 	"ghostbot/internal/sim/redis"
+	slacksim "ghostbot/internal/sim/slack"
+	"ghostbot/internal/sim/slack/workspace"
 )
 
-var scriptCalls = regexp.MustCompile(`(?m)^cmdstat_(evalsha|eval|smembers|sadd|set|get|exists):calls=(\d+)`)
-
-// BenchmarkSharedStore runs cases of the playbook up to their first card and reports what
-// they ask of Redis: commands for each SAFE command (all that the process sends, what it
-// does while cases wait too), and bytes for each case, journal included.
-func BenchmarkSharedStore(b *testing.B) {
-	s := redis.Start(b)
-	f := newFleet(b, 1, s.URL(), "GHOST_LEASE=12s")
-	f.run()
-	channels := f.someChannels(benchChannels)
-	before, used := sent(b, s), memory(b, s)
-	n, safe := 0, 0
-	for b.Loop() {
-		addr, _ := gateway(b)
-		channel := channels[n%len(channels)]
-		f.command(channel, f.users["oncall-checkout"].ID, "/ghost investigate checkout gets 502 from "+addr)
-		f.find(caseLimit, channel, "checkout gets 502 from "+addr, "Approval needed: ")
-		for range readCase(b, f.journal(f.sid(channel, "checkout gets 502 from "+addr))).intents {
-			safe++
+// BenchmarkScale measures what cases cost where replicas share a Redis, and prints each
+// figure beside its bar. The variables make it shorter: GHOST_SCALE_TURNS turns of one
+// case, GHOST_SCALE_SECONDS of load, GHOST_SCALE_SLOTS cases at once for each replica,
+// GHOST_SCALE_WAITING waiting cases, GHOST_SCALE_KILLS take-overs, GHOST_SCALE_CLICKS
+// presses; GHOST_SCALE_ONLY is a pattern of the parts to run.
+func BenchmarkScale(b *testing.B) {
+	var s scale
+	for _, part := range []struct {
+		name string
+		run  func(*testing.B)
+	}{{"turns", s.turns}, {"playbook", s.playbook}, {"throughput", s.throughput}, {"waiting", s.waiting}, {"takeover", s.takeover}} {
+		if only := os.Getenv("GHOST_SCALE_ONLY"); only == "" || regexp.MustCompile(only).MatchString(part.name) {
+			b.Run(part.name, func(b *testing.B) {
+				for range b.N {
+					part.run(b)
+				}
+			})
 		}
-		n++
 	}
-	b.ReportMetric(float64(sent(b, s)-before)/float64(safe), "commands/SAFE")
-	b.ReportMetric(float64(memory(b, s)-used)/float64(n)/1024, "KiB/case")
+	fmt.Println(s.table())
 }
 
-func sent(b *testing.B, s *redis.Server) (n int) {
+// figure is one measured value and what is wanted of it.
+type figure struct {
+	what  string
+	value float64
+	unit  string
+	most  float64 // 0: no such bar
+	least float64
+	note  string
+}
+
+func (f figure) verdict() string {
+	switch {
+	case f.most == 0 && f.least == 0:
+		return ""
+	case f.most > 0 && f.value > f.most || f.least > 0 && f.value < f.least:
+		return "missed"
+	}
+	return "held"
+}
+
+func (f figure) bar() string {
+	switch {
+	case f.most > 0:
+		return fmt.Sprintf("%g or less", f.most)
+	case f.least > 0:
+		return fmt.Sprintf("%g or more", f.least)
+	}
+	return ""
+}
+
+type scale struct{ figures []figure }
+
+func (s *scale) add(f figure) { s.figures = append(s.figures, f) }
+
+func (s *scale) table() string {
+	var b strings.Builder
+	load, _ := os.ReadFile("/proc/loadavg")
+	fmt.Fprintf(&b, "%d processors, load %s\n", runtime.NumCPU(), strings.Join(strings.Fields(string(load))[:min(3, len(strings.Fields(string(load))))], " "))
+	w := tabwriter.NewWriter(&b, 0, 0, 2, ' ', 0)
+	for _, f := range s.figures {
+		fmt.Fprintf(w, "%s\t%.2f %s\t%s\t%s\t%s\n", f.what, f.value, f.unit, f.bar(), f.verdict(), f.note)
+	}
+	_ = w.Flush() // to memory
+	return b.String()
+}
+
+func setting(b testing.TB, name string, n int) int {
 	b.Helper()
-	for _, m := range scriptCalls.FindAllStringSubmatch(s.Do("INFO", "commandstats"), -1) {
-		v, err := strconv.Atoi(m[2])
-		if err != nil {
-			b.Fatal(err)
-		}
-		if m[1] != "get" && m[1] != "exists" { // scripts call those
-			n += v
+	if v := os.Getenv("GHOST_SCALE_" + name); v != "" {
+		var err error
+		if n, err = strconv.Atoi(v); err != nil || n < 1 {
+			b.Fatalf("GHOST_SCALE_%s=%q", name, v)
 		}
 	}
 	return n
 }
 
-func memory(b *testing.B, s *redis.Server) int {
+// quick is a model that answers everything after a while with one command, each time
+// another one: SAFE ones for ever or a number of times, then the end; or one RISKY one.
+type quick struct {
+	asked atomic.Int64
+	after time.Duration
+	turns int // SAFE commands of a case; 0: no end
+	risky string
+	url   string
+}
+
+func (q *quick) start(b testing.TB) *quick {
+	srv := httptest.NewServer(q)
+	b.Cleanup(srv.Close)
+	q.url = srv.URL
+	return q
+}
+
+func (q *quick) env() []string {
+	return []string{"GHOST_BRAIN=gemini", "GEMINI_API_KEY=sim-key", "GHOST_MODEL=gemini-flash-latest", "GHOST_GEMINI_URL=" + q.url,
+		"GHOST_MAX_TURNS=1000", "GHOST_MODEL_TOKENS=1000000000", "GHOST_MODEL_USD=0", "GHOST_LEASE=12s", "GHOST_APPROVAL_TTL=24h", "GHOST_RECALL=off"}
+}
+
+// ServeHTTP answers as the API does.
+func (q *quick) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	if r.Method == http.MethodGet {
+		io.WriteString(w, `{"name":"models/gemini-flash-latest","inputTokenLimit":1048576,"outputTokenLimit":65536}`)
+		return
+	}
+	body, _ := io.ReadAll(r.Body)
+	if strings.HasSuffix(r.URL.Path, ":countTokens") {
+		io.WriteString(w, `{"totalTokens":1000}`)
+		return
+	}
+	time.Sleep(q.after)
+	n := q.asked.Add(1)
+	done := strings.Count(string(body), `"functionResponse"`)
+	call := map[string]any{"name": "run_shell_cmd", "args": map[string]any{"reasoning": "Shows who listens there.", "command": fmt.Sprintf("ss -ltn sport = :%d", 1024+n%60000)}}
+	switch {
+	case q.risky != "" && done == 0:
+		call["args"] = map[string]any{"reasoning": "Makes room for a trace.", "effect": "makes a directory", "command": fmt.Sprintf("mkdir -p %s/%d", q.risky, n)}
+	case q.risky != "" || q.turns > 0 && done >= q.turns:
+		call = map[string]any{"name": "complete_investigation", "args": map[string]any{"confidence": "low", "verdict": "unverified", "root_cause_summary": "Nothing was found.", "recommended_actions": []string{}}}
+	}
+	json.NewEncoder(w).Encode(map[string]any{
+		"candidates": []any{map[string]any{"index": 0, "finishReason": "STOP", "content": map[string]any{"role": "model", "parts": []any{
+			map[string]any{"text": fmt.Sprintf("Next look, number %d.", n)}, map[string]any{"functionCall": call}}}}},
+		"modelVersion": "gemini-flash-latest", "usageMetadata": map[string]any{"promptTokenCount": len(body) / 4, "candidatesTokenCount": 40, "totalTokenCount": len(body)/4 + 40},
+	})
+}
+
+// watched counts what clients send to a Redis, as MONITOR shows it: what scripts call
+// themselves is counted apart.
+type watched struct {
+	mu          sync.Mutex
+	sent, inner int
+	by          map[string]int
+	conn        net.Conn
+}
+
+var monitored = regexp.MustCompile(`^\+?\d+\.\d+ \[\d+ (\S+)\] "([^"]*)"`)
+
+func watch(b testing.TB, s *redis.Server) *watched {
 	b.Helper()
-	m := regexp.MustCompile(`used_memory_dataset:(\d+)`).FindStringSubmatch(s.Do("INFO", "memory"))
-	v, err := strconv.Atoi(m[1])
+	c, err := net.Dial("tcp", s.Addr())
 	if err != nil {
 		b.Fatal(err)
 	}
-	return v
+	fmt.Fprint(c, "MONITOR\r\n")
+	m := &watched{by: map[string]int{}, conn: c}
+	b.Cleanup(func() { c.Close() })
+	go func() {
+		r := bufio.NewReaderSize(c, 1<<20)
+		for {
+			line, err := r.ReadString('\n')
+			if err != nil {
+				return
+			}
+			x := monitored.FindStringSubmatch(line)
+			m.mu.Lock()
+			switch {
+			case x == nil:
+			case x[1] == "lua":
+				m.inner++
+			default:
+				m.sent++
+				m.by[strings.ToLower(x[2])]++
+			}
+			m.mu.Unlock()
+		}
+	}()
+	return m
+}
+
+func (m *watched) counts() (sent, inner int, by string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var parts []string
+	for name, n := range m.by {
+		parts = append(parts, fmt.Sprintf("%s %d", name, n))
+	}
+	slices.Sort(parts)
+	return m.sent, m.inner, strings.Join(parts, ", ")
+}
+
+var called = regexp.MustCompile(`(?m)^cmdstat_(?:evalsha|eval|fcall|[a-z|_]+):calls=(\d+)`)
+
+// allCalls is the sum of commandstats, in scripts too.
+func allCalls(s *redis.Server) (n int) {
+	for _, m := range called.FindAllStringSubmatch(s.Do("INFO", "commandstats"), -1) {
+		v, _ := strconv.Atoi(m[1]) // digits
+		n += v
+	}
+	return n
+}
+
+// turns is one case of SAFE commands from its opening to its end.
+func (s *scale) turns(b *testing.B) {
+	r := redis.Start(b)
+	n := setting(b, "TURNS", 20)
+	q := (&quick{after: 100 * time.Millisecond, turns: n}).start(b)
+	f := newFleet(b, 1, r.URL(), q.env()...)
+	f.run()
+	what := "checkout.example.com is slow"
+	f.command("dns", f.approver(0), "/ghost investigate warm.example.com is slow") // the scripts are known afterwards
+	f.report("dns", "warm.example.com")
+	m, calls := watch(b, r), allCalls(r)
+	f.command("incidents", f.approver(0), "/ghost investigate "+what)
+	f.report("incidents", what)
+	sid := f.sid("incidents", what)
+	f.closed(sid)
+	sent, _, by := m.counts()
+	m.conn.Close()
+	safe := len(readCase(b, f.journal(sid)).intents)
+	if safe != n {
+		b.Fatalf("%d SAFE commands, want %d", safe, n)
+	}
+	b.ReportMetric(float64(sent)/float64(safe), "sent/turn")
+	s.add(figure{what: "Redis commands sent for each SAFE turn, the whole case", value: float64(sent) / float64(safe), most: 12, note: fmt.Sprintf("%d turns; %s", safe, by)})
+	s.add(figure{what: "the same with what scripts call inside", value: float64(allCalls(r)-calls) / float64(safe), note: "commandstats; no bar"})
+	s.size(b, r, sid, safe)
+}
+
+// size is what a case takes in Redis, by kind of key.
+func (s *scale) size(b *testing.B, r *redis.Server, sid string, turns int) {
+	b.Helper()
+	journal, rest := 0, 0
+	var parts []string
+	for _, key := range strings.Fields(r.Do("--raw", "KEYS", "*{"+sid+"}*")) {
+		n, err := strconv.Atoi(strings.TrimSpace(r.Do("--raw", "MEMORY", "USAGE", key, "SAMPLES", "0")))
+		if err != nil {
+			b.Fatal(err)
+		}
+		name := key[strings.Index(key, "}:")+2:]
+		parts = append(parts, fmt.Sprintf("%s %d", name, n))
+		if name == "lines" {
+			journal += n
+		} else {
+			rest += n
+		}
+	}
+	slices.Sort(parts)
+	s.add(figure{what: "KiB in Redis for each case, without its journal", value: float64(rest) / 1024, unit: "KiB", most: 64, note: strings.Join(parts, ", ")})
+	s.add(figure{what: "KiB of its journal in Redis", value: float64(journal) / 1024, unit: "KiB", note: fmt.Sprintf("%d turns; no bar", turns)})
+}
+
+// playbook is cases of the playbook up to their first card: five SAFE commands in four
+// turns, with many changes of hypotheses.
+func (s *scale) playbook(b *testing.B) {
+	r := redis.Start(b)
+	f := newFleet(b, 1, r.URL(), "GHOST_LEASE=12s")
+	f.run()
+	addr, _ := gateway(b)
+	open := func(channel string) string {
+		f.command(channel, f.users["oncall-checkout"].ID, "/ghost investigate checkout gets 502 from "+addr)
+		f.find(caseLimit, channel, "checkout gets 502 from "+addr, "Approval needed: ")
+		return f.sid(channel, "checkout gets 502 from "+addr)
+	}
+	open("dns")
+	m := watch(b, r)
+	sid := open("incidents")
+	time.Sleep(2 * time.Second) // the thread is in step
+	sent, _, by := m.counts()
+	m.conn.Close()
+	safe := len(readCase(b, f.journal(sid)).intents)
+	s.add(figure{what: "Redis commands sent for each SAFE command of the playbook", value: float64(sent) / float64(safe), most: 12, note: fmt.Sprintf("opening and card included, another case waits beside; %s", by)})
+	s.size(b, r, sid, safe)
+}
+
+// crowded is a workspace with n channels.
+func crowded(b testing.TB, n int) *slacksim.Server {
+	b.Helper()
+	seed := workspace.DefaultSeed()
+	like := seed.Channels[0]
+	for i := range n {
+		c := like
+		c.ID, c.Name = fmt.Sprintf("C0SCALE%05d", i), fmt.Sprintf("scale-%05d", i)
+		seed.Channels = append(seed.Channels, c)
+	}
+	srv, err := slacksim.New(slacksim.Options{Seed: &seed})
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := srv.Start("127.0.0.1:0"); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() { srv.Close() })
+	return srv
+}
+
+// crowdedFleet is a fleet in a workspace with n channels more.
+func crowdedFleet(b testing.TB, bots, n int, url string, env ...string) fleet {
+	b.Helper()
+	f := newFleet(b, bots, url, env...)
+	srv := crowded(b, n)
+	for _, l := range f.bots {
+		l.slack, l.chans = srv, map[string]string{}
+	}
+	f.people()
+	for _, l := range f.bots {
+		l.users, l.chans = f.users, f.chans
+	}
+	return f
+}
+
+// open opens n cases, a few at a time, each in a channel of its own.
+func (f fleet) open(b testing.TB, n int) {
+	b.Helper()
+	next := make(chan int)
+	var wg sync.WaitGroup
+	var failed atomic.Int64
+	for range 8 {
+		wg.Go(func() {
+			for i := range next {
+				channel := f.chans[fmt.Sprintf("scale-%05d", i)]
+				for range 50 {
+					o := f.insist(map[string]any{"channel": channel, "user": f.approver(i % 3), "wait_ms": 1, "text": fmt.Sprintf("/ghost investigate host-%d.example.com is slow", i)})
+					if o.OK {
+						break
+					}
+					failed.Add(1)
+					time.Sleep(200 * time.Millisecond)
+				}
+			}
+		})
+	}
+	for i := range n {
+		next <- i
+	}
+	close(next)
+	wg.Wait()
+	if k := failed.Load(); k > 0 {
+		b.Logf("%d commands were typed again", k)
+	}
+}
+
+// load has n cases at once under way on a fleet, and tells how many turns a second they
+// make, what a turn costs the replicas, and how much of the machine was idle.
+func load(b *testing.B, replicas, slots int) (rate, own, all, idle float64) {
+	b.Helper()
+	r := redis.Start(b)
+	q := (&quick{after: 100 * time.Millisecond}).start(b)
+	f := crowdedFleet(b, replicas, replicas*slots, r.URL(), q.env()...)
+	for _, l := range f.bots {
+		l.run()
+	}
+	f.open(b, replicas*slots)
+	f.until(3*time.Minute, "all cases are under way", func() bool { return q.asked.Load() > int64(3*replicas*slots) })
+	cost := func() (own, all time.Duration) {
+		for _, l := range f.bots {
+			a, b := l.spent()
+			own, all = own+a, all+b
+		}
+		return own, all
+	}
+	o1, a1 := cost()
+	n1, i1, began := q.asked.Load(), idleTime(), time.Now()
+	time.Sleep(time.Duration(setting(b, "SECONDS", 20)) * time.Second)
+	o2, a2 := cost()
+	n, took := float64(q.asked.Load()-n1), time.Since(began).Seconds()
+	idle = (idleTime() - i1) / took / float64(runtime.NumCPU())
+	for _, l := range f.bots {
+		if l.dead() {
+			b.Fatal("a replica ended")
+		}
+		l.kill()
+	}
+	return n / took, float64((o2 - o1).Microseconds()) / 1000 / n, float64((a2 - a1).Microseconds()) / 1000 / n, idle
+}
+
+// idleTime is how long processors were idle since the machine started, in seconds.
+func idleTime() float64 {
+	text, _ := os.ReadFile("/proc/uptime")
+	var up, idle float64
+	fmt.Sscan(string(text), &up, &idle)
+	return idle
+}
+
+// spent is the processor time of the bot's process, and with the commands that it ran.
+func (l *lab) spent() (own, all time.Duration) {
+	l.t.Helper()
+	stat, err := os.ReadFile(filepath.Join("/proc", strconv.Itoa(l.cmd.Process.Pid), "stat"))
+	if err != nil {
+		l.t.Fatal(err)
+	}
+	fs := strings.Fields(string(stat[strings.LastIndexByte(string(stat), ')')+1:]))
+	var ticks [4]int // fields 14 to 17 of proc(5), in hundredths of a second
+	for i := range ticks {
+		ticks[i], _ = strconv.Atoi(fs[11+i]) // the kernel writes digits
+	}
+	own = time.Duration(ticks[0]+ticks[1]) * 10 * time.Millisecond
+	return own, own + time.Duration(ticks[2]+ticks[3])*10*time.Millisecond
+}
+
+func (s *scale) throughput(b *testing.B) {
+	slots := setting(b, "SLOTS", 50)
+	one, own, all, idle := load(b, 1, slots)
+	limit := func(idle float64) string {
+		if idle < 0.1 {
+			return fmt.Sprintf("limit: processors, %.0f %% idle, shared by replicas, commands, Redis, workspace, model", 100*idle)
+		}
+		return fmt.Sprintf("%.0f %% of the processors idle", 100*idle)
+	}
+	s.add(figure{what: "turns a second of one replica", value: one, least: 200, note: fmt.Sprintf("%d cases; %s", slots, limit(idle))})
+	s.add(figure{what: "CPU-ms of the replica for each turn", value: own, unit: "ms", note: "no bar"})
+	s.add(figure{what: "the same with the commands and their supervisors", value: all, unit: "ms", note: fmt.Sprintf("no bar; %.0f turns a second would fill these processors", float64(runtime.NumCPU())*1000/all)})
+	three, own, all, idle := load(b, 3, slots)
+	s.add(figure{what: "turns a second of three replicas", value: three, note: fmt.Sprintf("%d cases; %s; %.1f and %.1f CPU-ms for each turn", 3*slots, limit(idle), own, all)})
+	s.add(figure{what: "three replicas carry, times one", value: three / one, least: 2.5})
+}
+
+// waiting is many cases that wait for an approval on one replica.
+func (s *scale) waiting(b *testing.B) {
+	n, clicks := setting(b, "WAITING", 10000), setting(b, "CLICKS", 200)
+	r := redis.Start(b)
+	q := (&quick{after: time.Millisecond, risky: b.TempDir()}).start(b)
+	f := crowdedFleet(b, 1, n, r.URL(), q.env()...)
+	f.run()
+	base, began := f.usage(), time.Now()
+	feed := f.feed()
+	f.open(b, n)
+	f.until(30*time.Minute, "all cases wait", func() bool { return feed.count("Approval needed: ") >= n })
+	b.Logf("%d cases wait after %s", n, time.Since(began).Round(time.Second))
+	time.Sleep(20 * time.Second) // what is let go has been let go
+	before, _ := f.spent()
+	time.Sleep(20 * time.Second)
+	after, _ := f.spent()
+	u := f.usage()
+	s.add(figure{what: "MB resident of one replica", value: float64(u.rss) / 1e6, unit: "MB", most: 300, note: fmt.Sprintf("%d waiting cases (bar: of 10,000); %.1f MB before, %.1f KB for each case; %d files", n, float64(base.rss)/1e6, float64(u.rss-base.rss)/1e3/float64(n), u.files)})
+	s.add(figure{what: "processor of it while they wait", value: 100 * (after - before).Seconds() / 20, unit: "% of a core", note: "no bar"})
+	s.add(figure{what: "connections to Redis", value: float64(strings.Count(r.Do("CLIENT", "LIST"), "\nid=")), note: "no bar"})
+	var ds []time.Duration
+	for i := range min(clicks, n) {
+		ds = append(ds, f.pressOnce(b, feed, i*n/min(clicks, n)))
+	}
+	s.add(figure{what: "click to command start, p99", value: float64(quantile(ds, 0.99).Microseconds()) / 1000, unit: "ms", most: 200, note: fmt.Sprintf("p50 %.1f ms of %d clicks", float64(quantile(ds, 0.5).Microseconds())/1000, len(ds))})
+	b.Logf("%d goroutines", f.goroutines())
+}
+
+// count tells how many threads have a message that begins with prefix.
+func (f *feed) count(prefix string) (n int) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, all := range f.threads {
+		if slices.ContainsFunc(all, func(p posted) bool { return strings.HasPrefix(p.Text, prefix) }) {
+			n++
+		}
+	}
+	return n
+}
+
+// pressOnce has somebody approve the command of case i, and tells how long its start took.
+func (f fleet) pressOnce(b *testing.B, feed *feed, i int) time.Duration {
+	b.Helper()
+	what := fmt.Sprintf("host-%d.example.com", i)
+	card := feed.find(caseLimit, what, 0, "Approval needed: ")
+	sid := sidOf(feed.find(caseLimit, what, 0, "Investigating: ").all())
+	pressed := time.Now()
+	if o := f.post("/lab/click", map[string]any{"channel": f.chans[fmt.Sprintf("scale-%05d", i)], "user": f.approver((i + 1) % 3), "ts": card.TS, "label": "Approve", "wait_ms": 1}); !o.OK {
+		b.Fatalf("case %d: %+v", i, o)
+	}
+	var at time.Time
+	f.until(time.Minute, "the start is journaled", func() bool {
+		at = f.startedAt(sid)
+		return !at.IsZero()
+	})
+	return at.Sub(pressed)
+}
+
+// takeover kills the replica that holds cases, again and again, and measures how long
+// each of them is without a holder.
+func (s *scale) takeover(b *testing.B) {
+	n, kills := setting(b, "HELD", 20), setting(b, "KILLS", 10)
+	r := redis.Start(b)
+	q := (&quick{after: time.Millisecond, risky: b.TempDir()}).start(b)
+	f := crowdedFleet(b, 2, n, r.URL(), q.env()...)
+	f.bots[0].run()
+	feed := f.feed()
+	f.open(b, n)
+	f.until(3*time.Minute, "all cases wait", func() bool { return feed.count("Approval needed: ") >= n })
+	var sids []string
+	for i := range n {
+		sids = append(sids, sidOf(feed.find(caseLimit, fmt.Sprintf("host-%d.example.com", i), 0, "Investigating: ").all()))
+	}
+	var ds []time.Duration
+	for k := range kills {
+		dies, takes := f.bots[k%2], f.bots[(k+1)%2]
+		takes.run()
+		time.Sleep(3 * time.Second)
+		dies.kill()
+		died := time.Now()
+		for _, sid := range sids {
+			var at time.Time
+			f.until(time.Minute, sid+" is taken over", func() bool {
+				at = takes.takenAt(sid)
+				return at.After(died)
+			})
+			ds = append(ds, at.Sub(died))
+		}
+	}
+	s.add(figure{what: "take-over after kill -9, p99", value: quantile(ds, 0.99).Seconds(), unit: "s", most: 15, note: fmt.Sprintf("p50 %.1f s, longest %.1f s, of %d take-overs in %d kills", quantile(ds, 0.5).Seconds(), quantile(ds, 1).Seconds(), len(ds), kills)})
+}
+
+// takenAt is the time of the newest take-over of a case by this bot.
+func (l *lab) takenAt(sid string) (at time.Time) {
+	text, err := os.ReadFile(filepath.Join(l.state, "audit", "case_"+sid+".jsonl"))
+	if err != nil {
+		return at
+	}
+	for line := range strings.Lines(string(text)) {
+		var e entry
+		if json.Unmarshal([]byte(line), &e) == nil && e.Kind == "takeover" {
+			at = e.Time
+		}
+	}
+	return at
+}
+
+// TestScaleTable: a bar is held or missed, and says so.
+func TestScaleTable(t *testing.T) {
+	for _, c := range []struct {
+		f    figure
+		want string
+	}{
+		{figure{value: 12, most: 12}, "held"}, {figure{value: 12.01, most: 12}, "missed"},
+		{figure{value: 200, least: 200}, "held"}, {figure{value: 199, least: 200}, "missed"}, {figure{value: 5}, ""},
+	} {
+		if got := c.f.verdict(); got != c.want {
+			t.Errorf("%+v is %q, want %q", c.f, got, c.want)
+		}
+	}
 }
