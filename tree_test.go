@@ -87,6 +87,7 @@ var arrows = map[string][]string{
 
 	"ghostbot/bot/lobby":          {"ghostbot/agent", "ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/thread", "ghostbot/store"},
 	"ghostbot/bot/slack/kit":      {"ghostbot/bot/show"},
+	"ghostbot/bot/slack/attach":   {"ghostbot/bot/show", "ghostbot/bot/slack/kit"},
 	"ghostbot/bot/slack/entry":    {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/kit", "ghostbot/bot/slack/shortcut"},
 	"ghostbot/bot/slack/home":     {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/entry", "ghostbot/bot/slack/kit"},
 	"ghostbot/bot/slack/shortcut": {"ghostbot/bot/show"},

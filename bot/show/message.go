@@ -33,7 +33,7 @@ const (
 	KindQuestion Kind = "question" // a question with buttons
 	KindLog      Kind = "log"      // one line: a decision, a take-over, a head
 	KindReport   Kind = "report"   // the root cause, also shown in the channel
-	KindFile     Kind = "file"     // the report as a file
+	KindFile     Kind = "file"     // the report, a picture or a long output, as a file
 )
 
 // Message is one thing that people see. Exactly the part that Kind names is set.
@@ -50,7 +50,8 @@ type Message struct {
 	Question  *QuestionView
 	Log       *LogView
 	Report    *Report
-	Plot      *PlotView // of a KindFile that is no report
+	Plot      *PlotView   // of a KindFile that is a picture
+	Output    *OutputView // of a KindFile that is what a command printed
 }
 
 // PlotView is a picture that an analysis of the case left.
@@ -60,6 +61,14 @@ type PlotView struct {
 	Title  string
 	Alt    string `json:"-"` // what it shows, in words
 	PNG    []byte `json:"-"`
+}
+
+// OutputView is what a command printed, as the journal has it: redacted and shortened by
+// the gate.
+type OutputView struct {
+	AuditID string
+	Title   string
+	Text    string `json:"-"` // the same entries give it again
 }
 
 // Open reports whether people can answer the message, or wait for what comes of it.
@@ -160,6 +169,7 @@ type CardView struct {
 	Planned    bool // the command ended when the time was up that it had set itself
 	Seconds    float64
 	Output     string // first lines, redacted
+	File       bool   // the whole output follows as a file
 	Detail     string
 	Head       string
 	Requester  string

@@ -156,7 +156,8 @@ type Fold struct {
 	order     []*Message
 	byKey     map[string]*Message
 	fold      *agent.Fold
-	plots     []PlotView // pictures so far
+	plots     []PlotView      // pictures so far
+	drawing   map[string]bool // commands of which pictures are shown
 	lastHead  uint64
 	rules     Rules
 }
@@ -185,7 +186,7 @@ func New(sid string, rules Rules) *Fold {
 	return &Fold{
 		sid: sid, rules: rules, fold: agent.NewFold(sid),
 		stepOf: map[string]int{}, cards: map[string]*CardView{}, held: map[string]Message{}, own: map[string]safeexec.Proposal{},
-		questions: map[string]*QuestionView{}, byKey: map[string]*Message{},
+		questions: map[string]*QuestionView{}, byKey: map[string]*Message{}, drawing: map[string]bool{},
 	}
 }
 
@@ -451,6 +452,7 @@ func (s *Fold) proposed(e agent.Entry) {
 	}
 	s.stepOf[e.ID] = len(s.steps)
 	s.steps = append(s.steps, Step{AuditID: e.ID, Command: p.Display, State: "running"})
+	s.drawing[e.ID] = draws(p)
 	if p.Class != safeexec.Risky {
 		return
 	}
@@ -566,7 +568,8 @@ func (s *Fold) outcome(e agent.Entry) {
 		c.Reason = why // it followed the press
 		s.log(e, LogView{What: "reason", By: c.By, Body: why})
 	}
-	c.Output = firstLines(r.Output, 6)
+	whole := said(r)
+	c.Output, c.File = firstLines(whole, 6)
 	switch {
 	case r.Error == "outcome_unknown":
 		c.State = "UNKNOWN"
@@ -578,21 +581,8 @@ func (s *Fold) outcome(e agent.Entry) {
 	if c.State == "DONE" || c.State == "FAILED" || c.State == "UNKNOWN" {
 		s.log(e, LogView{What: "ran", Body: c.Command + ": " + state})
 	}
-}
-
-// plotsMost bounds the pictures of a case that are shown.
-const plotsMost = 8
-
-// keepPlots notes the pictures that a command left: the report comes with them.
-func (s *Fold) keepPlots(r safeexec.Result) {
-	for _, a := range r.Artefacts {
-		name := a.Path[strings.LastIndexByte(a.Path, '/')+1:]
-		if !strings.HasSuffix(name, ".png") || a.SHA256 == "" || len(s.plots) == plotsMost {
-			continue
-		}
-		if !slices.ContainsFunc(s.plots, func(v PlotView) bool { return v.SHA256 == a.SHA256 }) {
-			s.plots = append(s.plots, PlotView{Name: name, SHA256: a.SHA256, Title: "Plot: " + strings.TrimSuffix(name, ".png")})
-		}
+	if c.File {
+		s.output(e, c, r, state)
 	}
 }
 
@@ -617,18 +607,6 @@ func (s *Fold) setStep(auditID, state string, seconds float64) {
 	if i, ok := s.stepOf[auditID]; ok {
 		s.steps[i].State, s.steps[i].Seconds = state, seconds
 	}
-}
-
-func firstLines(text string, n int) string {
-	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
-	if len(lines) > n {
-		lines = append(lines[:n], fmt.Sprintf("… %d more lines in the journal", len(lines)-n))
-	}
-	out := strings.Join(lines, "\n")
-	if r := []rune(out); len(r) > 1200 {
-		out = string(r[:1200]) + "…"
-	}
-	return out
 }
 
 // refresh brings the messages that summarise the case up to date.

@@ -212,9 +212,9 @@ func TestPlannedEnd(t *testing.T) {
 }
 
 func TestLongOutputsAreCut(t *testing.T) {
-	got := firstLines(strings.Repeat(strings.Repeat("é", 5000)+"\n", 100), 6)
-	if n := len([]rune(got)); n > 1210 {
-		t.Errorf("%d runes", n)
+	got, cut := firstLines(strings.Repeat(strings.Repeat("é", 5000)+"\n", 100), 6)
+	if n := len([]rune(got)); n > 1210 || !cut {
+		t.Errorf("%d runes, cut: %v", n, cut)
 	}
 }
 

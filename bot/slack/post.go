@@ -1,7 +1,6 @@
 package slack
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -15,6 +14,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/access"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/attach"
 	"ghostbot/bot/slack/kit"
 	"ghostbot/bot/slack/pace"
 	"ghostbot/bot/thread"
@@ -201,36 +201,24 @@ func (f *Front) Link(ctx context.Context, p bot.Place) (string, error) {
 	return url, classify(err)
 }
 
-// upload adds the report to the thread as a Markdown file.
+// upload adds a file to the thread. What Slack does not take is said in its place: nobody
+// looks for a file that will not come.
 func (f *Front) upload(ctx context.Context, p bot.Place, m show.Message) (string, error) {
-	if m.Plot != nil {
-		return f.uploadPlot(ctx, p, m.Plot)
-	}
-	body := m.Report.Markdown
-	if body == "" {
-		return "", &apiError{err: errors.New("the report file is empty or missing"), final: true}
-	}
-	file, err := f.api.UploadFileContext(ctx, slackgo.UploadFileParameters{
-		Filename: fileName(m.SessionID), Title: "Root cause analysis " + m.SessionID, Content: body, FileSize: len(body),
-		Channel: p.Channel, ThreadTimestamp: p.Thread,
-	})
-	if err != nil {
+	id, err := attach.Send(ctx, f.api, p.Channel, p.Thread, m, f.redact)
+	var refused slackgo.SlackErrorResponse
+	switch {
+	case err == nil:
+		return id, nil
+	case m.Plot != nil && errors.Is(err, attach.ErrNothing): // where addresses are hidden none is shown, and many may be missing
+		return "", &apiError{err: err, final: true}
+	case errors.As(err, &refused) && attach.Stands(refused.Err) && !slices.Contains(goneCodes, refused.Err), errors.Is(err, attach.ErrNothing):
+	default:
 		return "", classify(err)
 	}
-	return file.ID, nil
-}
-
-// uploadPlot adds a picture to the thread, with what it shows in words.
-func (f *Front) uploadPlot(ctx context.Context, p bot.Place, v *show.PlotView) (string, error) {
-	if len(v.PNG) == 0 {
-		return "", &apiError{err: errors.New("the plot is missing or was changed"), final: true}
-	}
-	file, err := f.api.UploadFileContext(ctx, slackgo.UploadFileParameters{Filename: v.Name, Title: cut(oneLine(v.Title), 150),
-		Reader: bytes.NewReader(v.PNG), FileSize: len(v.PNG), AltTxt: cut(oneLine(v.Alt), 1000), Channel: p.Channel, ThreadTimestamp: p.Thread})
-	if err != nil {
-		return "", classify(err)
-	}
-	return file.ID, nil
+	f.log.Warn("a file is not added to its thread", "session_id", m.SessionID, "key", m.Key, "err", err)
+	text, blocks := attach.Instead(m, code0(err))
+	ts, err := f.post(ctx, p, m, text, blocks)
+	return ts, classify(err)
 }
 
 // Find implements [bot.Front]: it reads the thread (or, for the message that
@@ -247,7 +235,7 @@ func (f *Front) Find(ctx context.Context, p bot.Place, m show.Message) (string, 
 			if f.mine(got, m) {
 				return got.Timestamp, nil
 			}
-			if id := fileOf(got, m); id != "" {
+			if id := attach.In(got, m, f.wrote(got)); id != "" {
 				return id, nil
 			}
 		}
@@ -275,20 +263,12 @@ func (f *Front) page(ctx context.Context, p bot.Place, cursor string) ([]slackgo
 // somebody else's.
 func (f *Front) mine(got slackgo.Message, m show.Message) bool {
 	md := got.Metadata
-	return md.EventType == metadataType && md.EventPayload["case"] == m.SessionID && md.EventPayload["key"] == m.Key &&
-		(got.User == f.me.UserID || got.BotID != "" && got.BotID == f.me.BotID)
+	return md.EventType == metadataType && md.EventPayload["case"] == m.SessionID && md.EventPayload["key"] == m.Key && f.wrote(got)
 }
 
-func fileOf(got slackgo.Message, m show.Message) string {
-	if m.Kind != show.KindFile {
-		return ""
-	}
-	for _, file := range got.Files {
-		if m.Plot == nil && file.Name == fileName(m.SessionID) || m.Plot != nil && file.Name == m.Plot.Name {
-			return file.ID
-		}
-	}
-	return ""
+// wrote reports whether a message is this bot's.
+func (f *Front) wrote(got slackgo.Message) bool {
+	return got.User == f.me.UserID || got.BotID != "" && got.BotID == f.me.BotID
 }
 
 // Person implements [bot.Front].

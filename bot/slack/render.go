@@ -10,6 +10,7 @@ import (
 	"ghostbot/agent"
 	"ghostbot/bot"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/attach"
 	"ghostbot/bot/slack/entry"
 	"ghostbot/bot/slack/kit"
 )
@@ -256,6 +257,9 @@ func renderCard(c *show.CardView) (string, []slackgo.Block) {
 	}
 	if c.Output != "" {
 		blocks = append(blocks, slackgo.NewRichTextBlock("output", pre(cut(c.Output, 1500))))
+	}
+	if c.File {
+		blocks = append(blocks, contextLine("All of it follows in this thread as a file: `"+escape(attach.OutputName(c.AuditID))+"`"))
 	}
 	return escape(title + ": " + short), blocks
 }

@@ -247,8 +247,7 @@ func (p *Projector) Run(ctx context.Context) {
 	for ctx.Err() == nil {
 		changed := p.log.Changed()
 		next, err := p.pass(ctx)
-		var gone Unreachable
-		p.gone.Store(err != nil && errors.As(err, &gone) && gone.Gone())
+		p.gone.Store(unreachable(err))
 		switch {
 		case ctx.Err() != nil:
 			return
@@ -435,6 +434,10 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 				held = [Urgent + 1]bool{true, true, true}
 			}
 		}
+		if err != nil && m.Kind == show.KindFile && ctx.Err() == nil && !unreachable(err) { // a file keeps nothing else back
+			next = sooner(next, p.putOff(m.Key, err))
+			continue
+		}
 		if err != nil && !fresh && ctx.Err() == nil {
 			behind = fmt.Errorf("message %s: %w", m.Key, err) // an edit that fails keeps no new message back
 			continue
@@ -443,7 +446,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 			return 0, fmt.Errorf("message %s: %w", m.Key, err)
 		}
 		next = sooner(next, wait)
-		held[class] = held[class] || fresh && wait > 0
+		held[class] = held[class] || fresh && wait > 0 && m.Kind != show.KindFile
 		if fresh && wait > 0 && m.Kind == show.KindRoot {
 			return next, nil // everything else is in its thread
 		}
@@ -461,6 +464,20 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 		next = sooner(next, max(time.Until(p.again), time.Millisecond))
 	}
 	return sooner(next, check), nil
+}
+
+// fileRetry is how long a file that could not be added waits for its next turn.
+const fileRetry = 20 * time.Second
+
+func (p *Projector) putOff(key string, err error) time.Duration {
+	p.slog.Warn("a file is not added to its thread yet", "session_id", p.sid, "key", key, "retry_in", fileRetry, "err", err)
+	p.late[key] = time.Now().Add(fileRetry)
+	return fileRetry
+}
+
+func unreachable(err error) bool {
+	var u Unreachable
+	return errors.As(err, &u) && u.Gone()
 }
 
 // urgency tells whether people wait for a message, or for its edit: for the first sign

@@ -438,3 +438,84 @@ func TestReconcile(t *testing.T) {
 		step(time.Hour)
 	})
 }
+
+// A file that is not taken keeps nothing else back, and is tried again until it is.
+func TestFilesKeepNothingBack(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := file.Open(t.TempDir(), file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		l, err := db.Acquire(t.Context(), testSID, "me", 365*24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed, w := &tape{changed: make(chan struct{})}, &heavy{}
+		feed.add(t, "opened", agent.Opened{Symptom: "x"})
+		feed.addTo(t, "shell", "proposed", safeexec.Proposal{Class: safeexec.Risky, Display: "tcpdump -i lo", Digest: strings.Repeat("d", 64)})
+		id, exit := testSID+"_002", 0
+		feed.addTo(t, "shell", "decided", safeexec.Decided{AuditID: id, Decision: "APPROVED", By: "U1"})
+		feed.addTo(t, "shell", "outcome", safeexec.Result{AuditID: id, Status: "completed", ExitCode: &exit, Output: strings.Repeat("line\n", 50)})
+		p, err := New(t.Context(), Options{DB: db, Board: w, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+			Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+			Place: Place{Transport: "slack", Channel: "C1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan bool)
+		go func() { defer close(ended); p.Run(ctx) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		want := []string{"post root", "post progress", "post card/002", "post log/003", "post log/004"}
+		if diff := cmp.Diff(want, w.take()); diff != "" {
+			t.Errorf("while the file is not taken (-want +got):\n%s", diff)
+		}
+		feed.add(t, show.KindOfNotice, show.Notice{Text: "more"})
+		time.Sleep(2 * time.Second)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"post log/005"}, w.take()); diff != "" {
+			t.Errorf("what comes behind it (-want +got):\n%s", diff)
+		}
+		select {
+		case n := <-p.Seen():
+			t.Errorf("people see everything up to %d without the file", n)
+		default:
+		}
+		w.set(true)
+		time.Sleep(2 * fileRetry)
+		synctest.Wait()
+		if diff := cmp.Diff([]string{"post output/002"}, w.take()); diff != "" {
+			t.Errorf("later (-want +got):\n%s", diff)
+		}
+		if n := <-p.Seen(); n != 5 {
+			t.Errorf("people see %d entries, want 5", n)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// heavy is a wall that takes no files for a while.
+type heavy struct {
+	wall
+	takes bool
+}
+
+func (h *heavy) set(takes bool) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.takes = takes
+}
+
+func (h *heavy) Post(ctx context.Context, p Place, m show.Message) (string, error) {
+	h.mu.Lock()
+	takes := h.takes
+	h.mu.Unlock()
+	if m.Kind == show.KindFile && !takes {
+		return "", errors.New("uploads are slow")
+	}
+	return h.wall.Post(ctx, p, m)
+}
