@@ -17,10 +17,10 @@ import (
 	"ghostbot/store"
 )
 
-// endWait bounds how long the end of a case waits for the thread to show it; the
-// case stays open meanwhile, so that the next process goes on showing it. When the
-// bot is not in the channel any more by then, the case is closed: its journals and
-// report are written, and the register has its head.
+// endWait bounds how long the end of a case waits for the thread to show it when the
+// bot is not in the channel any more: then the case is closed; its journals and
+// report are written, and the register has its head. A thread that is only behind, because Slack
+// is away or takes no more, is waited for: whoever gave up its turns would begin anew.
 const endWait = 10 * time.Minute
 
 // holder is one process's hold on one case.
@@ -344,7 +344,8 @@ func (h *holder) close(ctx context.Context, v viewer) error {
 				h.blind = true
 				return h.closed(ctx, entries, last)
 			}
-			return errors.New("the thread does not show the end of the case yet")
+			h.d.o.Log.Warn("the thread does not show the end of the case yet", "session_id", h.sid, "shown", shown, "entries", last.N)
+			t.Reset(h.d.endWait)
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}

@@ -319,7 +319,7 @@ func (r register) AppendVia(context.Context, string, any, func(context.Context, 
 }
 
 // A case whose channel is gone is closed, a while after its end; one whose channel
-// only does not answer stays open.
+// only does not answer stays open, and is carried on until it does.
 func TestEndOfACaseWithoutAChannel(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -343,6 +343,11 @@ func TestEndOfACaseWithoutAChannel(t *testing.T) {
 			time.Sleep(time.Second)
 			if c, err := of.desk.Case(context.Background(), sid); err != nil || c.Closed {
 				t.Errorf("case %+v, %v", c, err)
+			}
+			of.board.set(func() { of.board.down = nil })
+			<-closed // by the process that waited
+			if of.shows("rests") {
+				t.Error("people are told that a case rests that only waited")
 			}
 		})
 	}

@@ -257,20 +257,23 @@ func TestApprovals(t *testing.T) {
 	})
 }
 
+// awaitClosed waits for the ends of cases, and tells now and then how many are left.
 func (p *plant) awaitClosed(sids []string) {
 	p.t.Helper()
-	for deadline := time.Now().Add(24 * time.Hour); ; time.Sleep(10 * time.Second) {
-		left := 0
-		for _, sid := range sids {
-			if c, err := p.desk.Case(context.Background(), sid); err != nil || !c.Closed {
-				left++
-			}
-		}
-		if left == 0 {
+	open, began := slices.Clone(sids), time.Now()
+	for told := began; ; time.Sleep(10 * time.Second) {
+		open = slices.DeleteFunc(open, func(sid string) bool {
+			c, err := p.desk.Case(context.Background(), sid)
+			return err == nil && c.Closed
+		})
+		switch {
+		case len(open) == 0:
 			return
-		}
-		if time.Now().After(deadline) {
-			p.t.Fatalf("%d of %d cases are not closed", left, len(sids))
+		case time.Since(began) > 24*time.Hour:
+			p.t.Fatalf("%d of %d cases are not closed", len(open), len(sids))
+		case time.Since(told) >= 10*time.Minute:
+			told = time.Now()
+			p.t.Logf("%s: %d of %d cases are open", told.Format(time.TimeOnly), len(open), len(sids))
 		}
 	}
 }

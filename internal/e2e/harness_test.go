@@ -287,6 +287,12 @@ func (o outcome) private() string {
 	return b.String()
 }
 
+// unchecked reports whether a command was refused because the person could not be looked up
+// at that moment: whoever reads that tries again.
+func (o outcome) unchecked() bool {
+	return strings.Contains(o.private(), "could not be checked")
+}
+
 func (l *lab) post(path string, body any) outcome {
 	l.t.Helper()
 	data, err := json.Marshal(body)

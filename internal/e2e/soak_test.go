@@ -38,7 +38,8 @@ func TestSoak(t *testing.T) {
 		c.open(i, i, what)
 		sid := sidOf(c.f.find(caseLimit, what, 0, "Investigating: ").all())
 		for range 20 {
-			if l.insist(map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(i), "wait_ms": 1, "text": "/ghost stop " + sid}).OK {
+			o := l.insist(map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(i), "wait_ms": 1, "text": "/ghost stop " + sid})
+			if o.OK && !o.unchecked() {
 				break
 			}
 			time.Sleep(500 * time.Millisecond)

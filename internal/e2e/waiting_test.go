@@ -157,7 +157,8 @@ func (c *crowd) open(i, w int, what string) (first time.Duration, card posted) {
 	begun := time.Now()
 	go func() { // a command that reached nobody, or seems so, is typed again
 		for range 20 {
-			if l.insist(map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(w), "wait_ms": 300, "text": "/ghost investigate " + what + " gets 502 from " + c.addr}).OK {
+			o := l.insist(map[string]any{"channel": l.chans[c.channel(i)], "user": c.who(w), "wait_ms": 300, "text": "/ghost investigate " + what + " gets 502 from " + c.addr})
+			if o.OK && !o.unchecked() {
 				return
 			}
 			time.Sleep(500 * time.Millisecond)

@@ -40,6 +40,13 @@ const (
 	sameWhisper = 3 * time.Second
 	// grace is how long a turn is kept for somebody who does not come for it.
 	grace = 5 * time.Second
+	// soon and late are how far from its time a turn still goes before those behind it.
+	soon, late = 100 * time.Millisecond, 500 * time.Millisecond
+	// recheck is how long whoever waits sleeps at least when it takes longer; the rest of
+	// the time is halved, because those ahead may not need their turns any more.
+	recheck = 5 * time.Second
+	// windowMost bounds what a window takes.
+	windowMost = 128
 	// channelsMost bounds the channels that are remembered; a quiet one is forgotten first.
 	channelsMost = 10000
 )
@@ -56,6 +63,7 @@ const (
 
 // Gate hands out turns. The zero value is not usable, use NewGate.
 type Gate struct {
+	Asks  uint64
 	free  bool // nobody waits
 	mu    sync.Mutex
 	posts map[string]*line
@@ -166,10 +174,14 @@ func (g *Gate) room(now time.Time) {
 
 // budget is what may be sent.
 type budget interface {
-	// when is how long the n-th from now has to wait.
-	when(now time.Time, n int, u Urgency) time.Duration
+	// when is how long somebody has to wait behind so many of each urgency, of which none is
+	// less urgent.
+	when(now time.Time, ahead ahead, u Urgency) time.Duration
 	take(now time.Time)
 }
+
+// ahead is how many of each urgency go before somebody.
+type ahead [Urgent + 1]int
 
 // line is those who wait for one budget.
 type line struct {
@@ -182,6 +194,13 @@ type ticket struct {
 	due time.Time
 }
 
+// here reports whether the owner of a ticket comes for it about now. Who sleeps still, because
+// it looked longer when they asked, or did not come in time, holds up nobody who is here.
+func (t ticket) here(now time.Time) bool {
+	d := now.Sub(t.due)
+	return -soon < d && d < late
+}
+
 func (l *line) waiting() (n int) {
 	for _, q := range l.of {
 		n += len(q)
@@ -191,7 +210,33 @@ func (l *line) waiting() (n int) {
 
 // turn is how long key has to wait in the line.
 func (l *line) turn(now time.Time, key string, u Urgency) time.Duration {
-	ahead, i := 0, -1
+	i := l.place(now, key, u)
+	var all, here ahead
+	for level := u; level <= Urgent; level++ {
+		for j, t := range l.of[level] {
+			if level == u && j == i {
+				break
+			}
+			all[level]++
+			if t.here(now) {
+				here[level]++
+			}
+		}
+	}
+	if l.when(now, here, u) <= 0 {
+		l.of[u] = slices.Delete(l.of[u], i, i+1)
+		l.take(now)
+		return 0
+	}
+	wait := l.when(now, all, u)
+	wait = max(min(wait, max(wait/2, recheck)), time.Millisecond) // others may leave the line meanwhile
+	l.of[u][i].due = now.Add(wait)
+	return wait
+}
+
+// place is where key stands among those of its urgency, last when it comes anew. Who did not
+// come for a turn in time is not in the line any more.
+func (l *line) place(now time.Time, key string, u Urgency) int {
 	for level := range l.of {
 		l.of[level] = slices.DeleteFunc(l.of[level], func(t ticket) bool {
 			if t.key == key {
@@ -199,24 +244,13 @@ func (l *line) turn(now time.Time, key string, u Urgency) time.Duration {
 			}
 			return now.Sub(t.due) > grace
 		})
-		if Urgency(level) > u {
-			ahead += len(l.of[level])
-		}
 	}
-	own := &l.of[u]
-	if i = slices.IndexFunc(*own, func(t ticket) bool { return t.key == key }); i < 0 {
-		i = len(*own)
-		*own = append(*own, ticket{key: key})
+	i := slices.IndexFunc(l.of[u], func(t ticket) bool { return t.key == key })
+	if i < 0 {
+		i = len(l.of[u])
+		l.of[u] = append(l.of[u], ticket{key: key})
 	}
-	wait := l.when(now, ahead+i, u)
-	if ahead+i == 0 && wait <= 0 {
-		*own = slices.Delete(*own, 0, 1)
-		l.take(now)
-		return 0
-	}
-	wait = max(wait, time.Millisecond)
-	(*own)[i].due = now.Add(wait)
-	return wait
+	return i
 }
 
 // bucket is one in postEvery with a burst. What people wait for may take all of it,
@@ -231,9 +265,12 @@ func (b *bucket) fill(now time.Time) {
 	b.at = now
 }
 
-func (b *bucket) when(now time.Time, n int, u Urgency) time.Duration {
+func (b *bucket) when(now time.Time, ahead ahead, u Urgency) time.Duration {
 	b.fill(now)
-	need := float64(n + 1)
+	need := 1.0
+	for _, n := range ahead {
+		need += float64(n)
+	}
 	if u < Urgent {
 		need++
 	}
@@ -248,19 +285,27 @@ type window struct {
 	sent []time.Time
 }
 
-func (w *window) when(now time.Time, n int, u Urgency) time.Duration {
+// when lets everybody ahead send as soon as they may, one after the other.
+func (w *window) when(now time.Time, ahead ahead, u Urgency) time.Duration {
 	for len(w.sent) > 0 && now.Sub(w.sent[0]) >= time.Minute {
 		w.sent = w.sent[1:]
 	}
-	most := w.most[u]
-	over := len(w.sent) + n + 1 - most // so many have to be a minute old before
-	if over <= 0 {
-		return 0
+	var last [windowMost]time.Time // the newest ones
+	n := copy(last[:], w.sent)
+	ahead[u]++
+	at := now
+	for level := Urgent; level >= u; level-- {
+		for range ahead[level] {
+			if most := w.most[level]; n >= most { // the one that is so far back has to be a minute old
+				if free := last[(n-most)%windowMost].Add(time.Minute); free.After(at) {
+					at = free
+				}
+			}
+			last[n%windowMost] = at
+			n++
+		}
 	}
-	if over <= len(w.sent) {
-		return w.sent[over-1].Add(time.Minute).Sub(now)
-	}
-	return time.Minute * time.Duration(1+(over-len(w.sent)-1)/most)
+	return at.Sub(now)
 }
 
 func (w *window) take(now time.Time) { w.sent = append(w.sent, now) }

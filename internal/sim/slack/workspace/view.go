@@ -67,10 +67,18 @@ func (w *Workspace) NewTrigger(userID, parent string, ttl time.Duration) string 
 	return id
 }
 
+// sweepEvery bounds how often what is over is looked for.
+const sweepEvery = time.Minute
+
 // sweep forgets triggers and response URLs whose time is over by an hour, so that a long demo does
 // not grow for ever.
 func (w *Workspace) sweep() {
-	old := w.now().Add(-time.Hour)
+	now := w.now()
+	if d := now.Sub(w.swept); d >= 0 && d < sweepEvery {
+		return
+	}
+	w.swept = now
+	old := now.Add(-time.Hour)
 	for id, t := range w.triggers {
 		if t.until.Before(old) {
 			delete(w.triggers, id)

@@ -33,6 +33,7 @@ type Workspace struct {
 	homes    map[string]*View
 	statuses map[string]Status
 	triggers map[string]*trigger
+	swept    time.Time // when triggers and response URLs were looked through
 	hooks    map[string]*Hook
 	pages    []Page
 	lastTS   int64
