@@ -148,6 +148,48 @@ func TestEdits(t *testing.T) {
 	})
 }
 
+// Nobody is held up by those who asked once and do not come, however long they thought it would
+// take; and whoever waits asks seldom.
+func TestNobodyWaitsForSleepers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		g := NewGate()
+		var mu sync.Mutex
+		var wg sync.WaitGroup
+		asks, most := 0, time.Duration(0)
+		begun := time.Now()
+		const line, crowd = 300, 100
+		for i := range line + crowd {
+			key, u := fmt.Sprint("edit", i), Normal
+			if i < crowd {
+				key, u = fmt.Sprint("card", i), Urgent
+			}
+			if i%3 == 2 && g.Edit(key, u) > 0 {
+				continue // never comes again
+			}
+			wg.Go(func() {
+				await(func() time.Duration {
+					mu.Lock()
+					asks++
+					mu.Unlock()
+					return g.Edit(key, u)
+				})
+				mu.Lock()
+				defer mu.Unlock()
+				most = max(most, time.Since(begun))
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if limit := 10 * time.Minute; most > limit { // two thirds of 300 at 32 a minute, behind those of 100 at 48
+			t.Errorf("the last one waited %s, want at most %s", most, limit)
+		}
+		if asks > 20*(line+crowd) {
+			t.Errorf("%d questions for %d edits", asks, line+crowd)
+		}
+		t.Logf("the last of %d waited %s, with %d questions", line+crowd, most, asks)
+	})
+}
+
 // A turn that nobody comes for is somebody else's; an edit that becomes urgent overtakes.
 func TestTicketsThatChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
