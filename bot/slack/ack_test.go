@@ -100,7 +100,7 @@ func BenchmarkAck(b *testing.B) {
 		if err != nil || n < 100 {
 			b.Fatalf("GHOST_CASES: %q", s)
 		}
-		cases, samples = n, 300
+		cases, samples = n, min(300, n/3)
 	}
 	p := newPlant(b, false, channels, slacksim.Options{NoEcho: true})
 	p.work = asks(1)
