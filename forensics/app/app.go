@@ -48,6 +48,7 @@ type reader struct {
 	lost  bool // a gap: record boundaries are not known any more
 	buf   []byte
 	skip  int
+	cut   uint32 // the frame where the record begins that skip belongs to
 	hs    []byte // handshake messages that are not complete
 }
 
@@ -71,6 +72,32 @@ type Body struct {
 	End    uint32 // the sequence number after the last of them
 	Frame  uint32 // where the response begins
 	Dir    uint8
+	Chunks bool   // it comes in chunks: what ends it is a line that is empty
+	Begin  uint32 // of chunks, the sequence number of the first
+	last   uint32 // the sequence number after the newest of tail
+	tail   [4]byte
+	cut    bool // not all of it was captured
+}
+
+// Unfinished reports chunks that were not ended by an empty line, as far as they came. What
+// ends like the last chunk and is none is taken for it.
+func (b *Body) Unfinished() bool { return b.Chunks && !b.cut && string(b.tail[:]) != "\r\n\r\n" }
+
+// follow keeps the newest bytes of a response that comes in chunks.
+func (b *Body) follow(e *tcp.Event, p []byte) {
+	end := e.Segment.Seq + uint32(e.Segment.Len)
+	switch {
+	case len(p) < e.Segment.Len:
+		b.cut = true
+	case int32(end-b.last) <= 0 && b.last != 0:
+		return
+	}
+	b.last = end
+	if n := len(p); n >= len(b.tail) {
+		copy(b.tail[:], p[n-len(b.tail):])
+	} else {
+		copy(b.tail[:], append(b.tail[n:len(b.tail):len(b.tail)], p...))
+	}
 }
 
 // Log is everything seen of these protocols. [Log.TCP] and [Log.Datagram] share
@@ -133,6 +160,9 @@ func (l *Log) Segment(e *tcp.Event, k Kind) {
 	if k == HTTP {
 		l.http(s, e, p)
 	}
+	if b := &s.HTTP.Body; b.Chunks && int(b.Dir) == e.Dir {
+		b.follow(e, p)
+	}
 	if s.Kind != HTTP {
 		l.tls(s, e, p)
 	}
@@ -192,8 +222,8 @@ func (l *Log) http(s *Session, e *tcp.Event, p []byte) {
 	}
 	x.Responses++
 	x.Body = Body{}
-	if n, head := length(p); n > 0 && !x.bare && code != 204 && code != 304 {
-		x.Body = Body{n, e.Segment.Seq + head + n, e.Frame, uint8(e.Dir)}
+	if n, head, chunks := length(p); (n > 0 || chunks) && !x.bare && code != 204 && code != 304 {
+		x.Body = Body{Length: n, End: e.Segment.Seq + head + n, Frame: e.Frame, Dir: uint8(e.Dir), Chunks: chunks, Begin: e.Segment.Seq + head}
 	}
 	switch code / 100 {
 	case 5:
@@ -218,26 +248,26 @@ func (l *Log) http(s *Session, e *tcp.Event, p []byte) {
 const maxLength = 1 << 31
 
 // length reads how long a response is, when its header is complete, and how long its header
-// is. 0: it does not say, or too much, or that it comes in chunks.
-func length(p []byte) (n, head uint32) {
+// is, or that it comes in chunks. 0: it does not say, or too much.
+func length(p []byte) (n, head uint32, chunks bool) {
 	end := bytes.Index(p, []byte("\r\n\r\n"))
 	if end < 0 {
-		return 0, 0
+		return 0, 0, false
 	}
 	for line := range bytes.SplitSeq(p[:end], []byte("\r\n")) {
 		key, value, _ := bytes.Cut(line, []byte(":"))
 		switch {
 		case bytes.EqualFold(key, []byte("transfer-encoding")):
-			return 0, 0
+			return 0, uint32(end) + 4, bytes.EqualFold(bytes.TrimSpace(value), []byte("chunked"))
 		case bytes.EqualFold(key, []byte("content-length")):
 			v, err := strconv.ParseUint(string(bytes.TrimSpace(value)), 10, 32)
 			if err != nil || v >= maxLength {
-				return 0, 0
+				return 0, 0, false
 			}
 			n = uint32(v)
 		}
 	}
-	return n, uint32(end) + 4
+	return n, uint32(end) + 4, false
 }
 
 // Waiting returns the frame of the oldest request without a response, or 0.
@@ -246,4 +276,14 @@ func (x *Exchange) Waiting() uint32 {
 		return 0
 	}
 	return x.frames[x.head]
+}
+
+// Cut is the frame of the newest record of a direction when the record is not complete, as
+// far as the capture has it; else 0.
+func (s *Session) Cut(dir int) uint32 {
+	r := &s.dir[dir]
+	if s.Kind != TLS || !r.begun || r.lost || r.skip == 0 {
+		return 0
+	}
+	return r.cut
 }

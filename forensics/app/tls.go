@@ -122,7 +122,7 @@ func (l *Log) records(s *Session, e *tcp.Event, r *reader, p []byte) {
 		if typ == recordData {
 			s.sealed(e, n)
 			if len(p) < 5+n {
-				r.skip = 5 + n - len(p)
+				r.skip, r.cut = 5+n-len(p), e.Frame
 				return
 			}
 			p = p[5+n:]

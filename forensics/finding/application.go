@@ -8,6 +8,7 @@ import (
 
 	"ghostbot/forensics/app"
 	"ghostbot/forensics/dns"
+	"ghostbot/forensics/finding/services"
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/semantic/text"
 )
@@ -172,7 +173,7 @@ func (c *inquiry) handshakes() {
 			}
 			f.Frames = append(f.Frames, a.Frame)
 			f.Summary = fmt.Sprintf("TLS with %s fails: alert %s.", name, a.Name())
-			f.Detail = fmt.Sprintf("The alert comes from the %s. %s The client offers %s at most%s.", when(c.fromClient(s, int(a.Dir)), "client", "server"), alertReason(a.Code, h.ServerHello > 0), app.VersionName(h.Offered),
+			f.Detail = fmt.Sprintf("The alert comes from the %s. %s The client offers %s at most%s.", when(c.fromClient(s, int(a.Dir)), "client", "server"), services.AlertReason(a.Code, h.ServerHello > 0), app.VersionName(h.Offered),
 				when(h.ServerHello > 0, ", the server chose "+app.VersionName(h.Version), ", the server chose nothing"))
 			f.Confirm = "openssl s_client -connect HOST:PORT -servername NAME shows the same alert; change the side that the alert names."
 			break
@@ -211,28 +212,6 @@ func (c *inquiry) handshakes() {
 			c.add(f)
 		}
 	}
-}
-
-// alertReason is what an alert means; agreed tells that the server had chosen version and cipher.
-func alertReason(code uint8, agreed bool) string {
-	switch code {
-	case 40, 71:
-		if agreed {
-			return "A version and a cipher were agreed on before; what is left is a client certificate that is missing or not accepted, or signature algorithms and groups."
-		}
-		return "Both sides have no cipher in common."
-	case 70, 86:
-		return "Both sides have no version in common."
-	case 48:
-		return "It does not know the authority that signed the certificate."
-	case 45:
-		return "The certificate is expired."
-	case 42, 46, 116:
-		return "A certificate is missing or is not accepted."
-	case 112:
-		return "The server does not know the name."
-	}
-	return ""
 }
 
 func (c *inquiry) now() time.Time { return time.Unix(0, c.f.First) }

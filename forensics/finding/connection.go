@@ -41,8 +41,8 @@ func (c *inquiry) backlog() {
 	for _, v := range c.listed {
 		repeated, queue, deaf := 0, 0, 0
 		for _, x := range v.conns {
-			if sv := x.half(x.server()); sv.SYNs > 1 && x.half(x.client).ACKed && x.s.Done && !c.copying && x.side(x.server()).Copies == 0 {
-				repeated++ // the SYN-ACK again though it was acknowledged: the ACK was dropped
+			if sv, cl := x.half(x.server()), x.half(x.client); sv.SYNs > 1 && cl.SYNs == 1 && x.s.InitialRTT < 900e6 && x.s.Done && !c.copying && x.side(x.server()).Copies == 0 {
+				repeated++ // the SYN-ACK again though it was acknowledged in time: the ACK was dropped
 				queue++
 			} else if x.s.Done && x.d.Turns.Waiting && x.half(x.server()).Bytes == 0 {
 				queue++
@@ -421,6 +421,14 @@ func (c *inquiry) idle(x *conn) {
 	}
 	for i := range 2 {
 		s := x.side(i)
+		if s.OpenRun >= 4 && s.OpenQuiet < 3e9 && s.OpenLen <= s.AckedLen && x.s.Last-s.OpenSince > 3e9 && x.half(i^1).LastTime() < s.OpenSince+1e9 {
+			x.explained = "dead-peer"
+			c.add(Finding{Severity: High, Protocol: "tcp", Code: "dead-peer", Confidence: 0.75, Frames: append(s.Frames[:], s.StallAt), Flow: x.flow(),
+				Summary: fmt.Sprintf("%v vanished in the middle of a conversation: %v sent the same data %d times and got no answer.", x.addr(i^1), x.addr(i), s.OpenRun+1),
+				Detail:  fmt.Sprintf("Everything worked until then; for %s nothing at all came back, neither FIN nor RST. The host, the path to it, or what a device on the way knew of the connection is gone.", ms(x.s.Last-s.OpenSince)),
+				Confirm: fmt.Sprintf("ping %v and a new connection to it: if they work, only this connection is filtered.", x.addr(i^1))})
+			return
+		}
 		if s.OpenRun < 2 || s.OpenQuiet < 3e9 || s.AckedLen == 0 && x.half(i).Bytes == 0 {
 			continue
 		}

@@ -14,6 +14,7 @@ import (
 	"ghostbot/forensics/control"
 	"ghostbot/forensics/dns"
 	"ghostbot/forensics/facts"
+	"ghostbot/forensics/finding/services"
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/frame"
 	"ghostbot/forensics/stat"
@@ -179,11 +180,11 @@ func TestNeighbourly(t *testing.T) {
 
 func TestAlertReason(t *testing.T) {
 	for code, want := range map[uint8]string{40: "cipher", 70: "version", 48: "authority", 45: "expired", 116: "certificate", 112: "name", 80: ""} {
-		if got := alertReason(code, false); want != "" && !strings.Contains(got, want) || want == "" && got != "" {
+		if got := services.AlertReason(code, false); want != "" && !strings.Contains(got, want) || want == "" && got != "" {
 			t.Errorf("%d: %q", code, got)
 		}
 	}
-	if got := alertReason(40, true); strings.Contains(got, "in common") || !strings.Contains(got, "client certificate") {
+	if got := services.AlertReason(40, true); strings.Contains(got, "in common") || !strings.Contains(got, "client certificate") {
 		t.Errorf("handshake failure after a cipher was chosen: %q", got)
 	}
 }

@@ -52,7 +52,7 @@ func (c *inquiry) copies() {
 func (c *inquiry) doubled(s *tcp.Side) uint32 {
 	again := s.Resent + s.Filled + s.Needless
 	switch {
-	case s.Doubled > 2*again:
+	case s.Doubled > 2*again && s.Doubled*3 >= s.Late: // else what was sent again in vain came before what it had overtaken
 		return s.Doubled
 	case s.Copies == 0 && s.Late == 0 && s.DSACKs > 3+2*again:
 		return s.DSACKs
@@ -356,18 +356,6 @@ func refusal(e *control.Errors) string {
 		return "no-route"
 	}
 	return ""
-}
-
-// redirects tell of a gateway that is not the best one.
-func (c *inquiry) redirects() {
-	for _, e := range c.f.Control.Errors {
-		if !e.V6 && e.Type == 5 || e.V6 && e.Type == 137 {
-			c.add(Finding{Severity: Low, Protocol: when(e.V6, "icmpv6", "icmp"), Code: "icmp-redirect", Confidence: 0.9, Frames: e.Frames,
-				Summary: fmt.Sprintf("%v sends %v to another gateway: %v.", e.Src, e.Dst, e.Gateway),
-				Detail:  fmt.Sprintf("%d redirects for %v. The host uses a gateway that has to send packets back onto the same link.", e.Count, e.About),
-				Confirm: fmt.Sprintf("Compare the host's route (ip route get %v) with the plan; a gateway nobody knows would be an interception.", e.About)})
-		}
-	}
 }
 
 // mtu finds paths on which large packets vanish, and those where the sender is told.

@@ -27,7 +27,7 @@ func (c *inquiry) windows() {
 					Confirm: fmt.Sprintf("On %v: ss -tmi shows a full receive queue; look at what the process does.", x.addr(i))})
 				break
 			}
-			if x.half(i^1).Bytes > 50_000 && s.MaxWindow > 0 && s.MaxWindow < 20_000 && c.fills(x, i^1, s.MaxWindow) && c.lossOf(x, i^1) < 0.005 {
+			if x.half(i^1).Bytes > 50_000 && s.MaxWindow > 0 && s.MaxWindow < 65_536 && c.fills(x, i^1, s.MaxWindow) && c.lossOf(x, i^1) < 0.005 {
 				x.explained = "small-receive-window"
 				c.add(Finding{Severity: Low, Protocol: "tcp", Code: "small-receive-window", Confidence: 0.9, Frames: x.d.Evidence[tcp.WindowFull][:], Flow: x.flow(),
 					Summary: fmt.Sprintf("%v offers a receive window of %d bytes at most, and the sender fills it.", x.addr(i), s.MaxWindow),
@@ -42,8 +42,9 @@ func (c *inquiry) windows() {
 // fills reports whether a sender uses up the window that it is given: often to the last
 // byte, or all of a transfer with less than a segment left.
 func (c *inquiry) fills(x *conn, i, window int) bool {
-	s := x.side(i)
-	return x.d.Count[i][tcp.WindowFull]*20 > x.half(i).Packets || s.InFlight+1460 > window && s.InFlight <= window && x.half(i).Bytes > 20*uint64(window)
+	s, n := x.side(i), x.half(i).Bytes
+	paced := float64(n)*float64(x.s.InitialRTT) > 0.7*float64(window)*float64(x.s.Last-x.s.First) // the receiver sees the rate that the window allows
+	return x.d.Count[i][tcp.WindowFull]*20 > x.half(i).Packets || window < 20_000 && n > 20*uint64(window) && (s.InFlight+1460 > window && s.InFlight <= window || paced)
 }
 
 // lossOf is the share of a direction's segments that were lost; what the receiver got
@@ -53,7 +54,16 @@ func (c *inquiry) lossOf(x *conn, i int) float64 {
 		return 0
 	}
 	s := x.side(i)
-	return float64(s.Resent-min(s.Resent, s.DSACKs)+s.Filled) / float64(x.half(i).Packets)
+	return float64(s.Resent-min(s.Resent, vain(s))+s.Filled) / float64(x.half(i).Packets)
+}
+
+// vain is how many segments that were sent again had arrived: the receiver says so, or its
+// ACKs bring the time stamps of the first copies back.
+func vain(s *tcp.Side) uint32 {
+	if s.Vain > 0 && s.Vain*10 >= s.Rows*7 {
+		return s.Resent
+	}
+	return max(s.DSACKs, s.Vain)
 }
 
 // outage finds a time in which nothing gets through, on connections that work before
@@ -67,7 +77,7 @@ func (c *inquiry) outage() {
 				continue
 			}
 			other := int(s.Resent+s.Filled) - int(s.MaxRun) - int(s.AfterGap) // what was in flight is lost at once, and repaired at once
-			backsOff := s.Stall >= 1500e6 && s.MaxRun >= 3 && !(s.OpenRun >= 3 && s.OpenLen > 0) && s.AckedLen > 0 && !(s.DSACKs*2 >= s.Resent && s.Filled == 0) &&
+			backsOff := s.Stall >= 1500e6 && s.MaxRun >= 3 && !(s.OpenRun >= 3 && s.OpenLen > 0) && s.AckedLen > 0 && !(vain(s)*2 >= s.Resent && s.Filled == 0) &&
 				other*25 <= int(x.half(i).Packets) // else it loses all the time
 			gap, at, silent := s.Stall, s.StallAt, c.silence(x, i)
 			if !backsOff && !silent {
@@ -108,8 +118,8 @@ func (c *inquiry) spikes() {
 				continue
 			}
 			base := max(x.rtt(), 1e6)
-			needless := s.Held >= 2 && s.Filled == 0 && s.Resent <= s.DSACKs && (x.d.Turns.IdleMax > 400e6 && x.d.Turns.IdleMax > 8*base)
-			dsacked := s.DSACKs > 0 && s.DSACKs*10 >= s.Resent*7 && s.Filled == 0 && x.d.RTT[i].Max > 400e6 && x.d.RTT[i].Max > 8*base && s.MaxRun < 5
+			needless := s.Held >= 2 && s.Filled == 0 && s.Resent <= vain(s) && (x.d.Turns.IdleMax > 400e6 && x.d.Turns.IdleMax > 8*base)
+			dsacked := vain(s) > 0 && vain(s)*10 >= s.Resent*7 && x.d.Count[i^1][tcp.DupACK] < 20+2*s.DSACKs && s.Filled == 0 && x.d.RTT[i].Max > 400e6 && x.d.RTT[i].Max > 8*base && s.MaxRun < 5
 			if !needless && !dsacked || s.Copies > 0 {
 				continue
 			}
@@ -120,7 +130,7 @@ func (c *inquiry) spikes() {
 			x.explained = "delay-spike"
 			c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "delay-spike", Confidence: 0.88, Frames: append(x.d.Evidence[tcp.Spurious][:], x.d.Evidence[tcp.Retransmission][:]...), Flow: x.flow(),
 				Summary: fmt.Sprintf("The path from %v held packets for about %s and then delivered them all.", x.addr(i), ms(held)),
-				Detail:  fmt.Sprintf("%d segments were sent again although nothing was lost (%d duplicates reported by the receiver): the retransmission timer fired too early.", s.Needless+s.Resent, s.DSACKs),
+				Detail:  fmt.Sprintf("%d segments were sent again although nothing was lost (%d duplicates reported by the receiver): the retransmission timer fired too early.", s.Needless+s.Resent, vain(s)),
 				Confirm: "Events that stop forwarding for a moment: wireless roaming, a virtual machine that was moved, a queue that was blocked."})
 		}
 	}
@@ -141,6 +151,8 @@ type lossy struct {
 	rtt           int64
 	conns         int
 	stall         int64
+	late          bool // far more came late than was lost: what seems lost may have been overtaken
+	overshot      bool // there was more in flight than loss at random leaves
 }
 
 // loss finds data that was sent again because it was lost, by direction, and says on
@@ -158,7 +170,7 @@ func (c *inquiry) loss() {
 		for i := range 2 {
 			s := x.side(i)
 			n := s.Resent + s.Filled
-			if n == 0 || s.DSACKs >= n && s.Filled == 0 || s.DSACKs*2 >= n && n >= 10 && s.MaxRun < 3 {
+			if n == 0 || vain(s) >= n && s.Filled == 0 || vain(s)*2 >= n && n >= 10 && s.MaxRun < 3 {
 				continue // most of it was sent in vain
 			}
 			k := [2]flow.Addr{x.addr(i), x.addr(i ^ 1)}
@@ -168,9 +180,11 @@ func (c *inquiry) loss() {
 				by[k] = l
 				order = append(order, l)
 			}
-			l.behind, l.ahead = l.behind+s.Resent-min(s.Resent, s.DSACKs), l.ahead+s.Filled
+			l.behind, l.ahead = l.behind+s.Resent-min(s.Resent, vain(s)), l.ahead+s.Filled
 			l.packets += x.half(i).Packets
 			l.rows += s.Rows
+			l.late = l.late || s.Late >= 5*n
+			l.overshot = l.overshot || s.MaxLen > 0 && x.half(i).Packets > 0 && float64(s.Rows)/float64(x.half(i).Packets)*float64(s.InFlight)/float64(s.MaxLen) > 15
 			l.ttl, l.rtt = [2]uint8{x.half(i).TTL, x.half(i ^ 1).TTL}, x.s.InitialRTT
 			l.frames = append(l.frames, s.Frames[:]...)
 			l.run, l.stall = max(l.run, s.MaxRun), max(l.stall, s.Stall)
@@ -227,6 +241,8 @@ func steady(x *conn, i int) float64 {
 func (l *lossy) limited(share float64) bool {
 	row := float64(l.behind+l.ahead) / float64(max(l.rows, 1))
 	switch {
+	case l.overshot && row > 1.6:
+		return true
 	case share < 8:
 		return l.capped > 0.9 || l.capped > 0.6 && row > 1.6 && share > 2
 	case share < 30:
@@ -255,14 +271,15 @@ func (c *inquiry) lost(l *lossy) {
 	if share > 3 && n >= 4 || l.run >= 3 {
 		f.Severity = High
 	}
-	if n < 3 && share < 0.5 && l.stall < 1500e6 {
+	together := n < 3 && l.ahead == 0 && l.rtt > 10e6 && l.stall < 2e6 // no sender knows of a loss so early: the first copy was held on the way
+	if n < 3 && share < 0.5 && l.stall < 1500e6 || l.late || together {
 		f.Severity, f.Confidence = Low, 0.6
 	}
-	if n >= 5 && (l.queued || l.limited(share)) {
+	if n >= 5 && !l.late && (l.queued || l.limited(share)) {
 		f.Code, f.Confidence = "throttling", 0.87
 		f.Summary = fmt.Sprintf("Traffic from %v to %v runs into a rate limit.", l.from, l.to)
 		f.Detail = fmt.Sprintf("%d of %d segments are lost, %s%s. Random loss would vary with neither.", n, l.packets, when(l.queued, "the round trip rises under load to a ceiling", ""),
-			when(l.limited(share), when(l.queued, ", and ", "")+"the rate of new data is constant", ""))
+			when(l.limited(share), when(l.queued, ", and ", "")+when(l.overshot, "after more was in flight than loss at random would have left", "the rate of new data is constant"), ""))
 		f.Confirm = "Policers and shapers on the path (tc -s qdisc, QoS policies, a cloud's per-flow limit): the rate equals a configured one."
 	}
 	c.add(f)
@@ -332,8 +349,8 @@ func (c *inquiry) order() {
 			late, packets = late+s.Late-min(s.Late, c.doubled(s)), packets+x.half(i).Packets
 			at = append(at, s.LateAt[:]...)
 			resent += s.Resent
-			dsacks += s.DSACKs
-			if dup := x.d.Count[i^1][tcp.DupACK]; s.Late == 0 && dup > 20+s.DSACKs && s.Resent+s.Filled <= 2*s.DSACKs+dup/50 && x.half(i).Bytes > 100_000 {
+			dsacks += vain(s)
+			if dup := x.d.Count[i^1][tcp.DupACK]; s.Late == 0 && dup > 20+s.DSACKs && s.Resent+s.Filled <= 2*vain(s)+dup/50 && x.half(i).Bytes > 100_000 {
 				late += dup / 2
 				example = x.flow()
 				at = append(at, x.d.Evidence[tcp.DupACK][:]...)

@@ -20,11 +20,11 @@ import (
 // the order of causes, from the link upwards.
 func All(f *facts.Facts) []Finding {
 	if f.Packets == 0 {
-		return []Finding{nothing(f)}
+		return []Finding{services.Nothing(f)}
 	}
 	c := survey(f)
 	for _, rule := range []func(*inquiry){
-		(*inquiry).copies, (*inquiry).duplicateAddress, (*inquiry).loops, (*inquiry).neighbours, (*inquiry).unreachable, (*inquiry).mtu, (*inquiry).fragments, (*inquiry).redirects,
+		(*inquiry).copies, (*inquiry).duplicateAddress, (*inquiry).loops, (*inquiry).neighbours, (*inquiry).unreachable, (*inquiry).mtu, (*inquiry).fragments,
 		(*inquiry).flood, (*inquiry).backlog, (*inquiry).asymmetric, (*inquiry).refused, (*inquiry).silent,
 		(*inquiry).resets, (*inquiry).deadPeers, (*inquiry).windows, (*inquiry).outage, (*inquiry).spikes, (*inquiry).loss, (*inquiry).order, (*inquiry).delay,
 		(*inquiry).names, (*inquiry).handshakes, (*inquiry).statuses, (*inquiry).waits, (*inquiry).ports,
@@ -35,27 +35,6 @@ func All(f *facts.Facts) []Finding {
 		c.add(x)
 	}
 	return c.verdict()
-}
-
-// nothing says why no packet could be judged: the capture is empty, the filter let
-// none through, or the file is damaged. None of these is a healthy network.
-func nothing(f *facts.Facts) Finding {
-	x := Finding{Severity: Low, Protocol: "capture", Frames: []uint32{}, Confidence: 1}
-	switch c := f.Capture; {
-	case c != nil && c.Packets > 0:
-		x.Code, x.Summary = "filter-matched-nothing", fmt.Sprintf("The filter matched none of %d packets.", c.Packets)
-		x.Detail = "Nothing was judged: this says nothing of the network."
-		x.Confirm = "The addresses and ports of the filter against capture_summary and the findings of a run without it."
-	case c != nil && (c.Skipped > 0 || len(c.Damage) > 0):
-		x.Code, x.Summary = "unreadable-capture", "No packet of the file could be read: it is damaged."
-		x.Detail = fmt.Sprintf("%d bytes belong to no record that makes sense. Nothing was judged.", c.Skipped)
-		x.Confirm = "capinfos on the file; copy it again from where it was taken, and stop the capture before copying."
-	default:
-		x.Severity, x.Code, x.Summary = Info, "empty-capture", "The capture holds no packets."
-		x.Detail = "Nothing can be said of the network."
-		x.Confirm = "The filter and the interface of the capture; whether it was stopped too early."
-	}
-	return x
 }
 
 // inquiry is the state of the rules.

@@ -24,7 +24,7 @@ type Detail struct {
 	Turns    Turns
 	Tag      uint32  // of the caller
 	seen     Verdict // classes of which Count is not 0
-	_        [34]byte
+	_        [26]byte
 	Side     [2]Side
 	Count    [2][Classes]uint32
 	Evidence [Classes][evidence]uint32 // first frames of each verdict
@@ -109,7 +109,10 @@ type Side struct {
 	runFirst  int64
 	runLen    int
 	runQuiet  int64
-	_         [24]byte
+	Vain      uint32 // of the rows of Resent, those whose ACK has the time stamp of the first copy (RFC 3522): nothing was lost
+	runStamp  uint32 // time stamp of the first resend of a run; 0: none, or the run's first copy was not seen
+	runEdge   bool   // all before the run was acknowledged: what is acknowledged next is the run itself
+	_         [15]byte
 }
 
 // Amount is a number of bytes in a series.
@@ -155,7 +158,7 @@ type idTrack struct {
 	max     uint16
 	set     bool
 	tsSet   bool
-	forward uint32 // steps of 1 to 64
+	forward uint32 // steps to a number near the last one: many are overtaken by one that is early
 	steps   uint32
 	ts      uint32
 }
@@ -177,8 +180,9 @@ type Turns struct {
 	AskedAt    int64
 	AskFrame   uint32
 	AskEnd     uint32
-	IdleMax    int64 // longest silence
-	IdleAt     int64 // when it ended
+	AskBytes   uint32 // of the request that waits
+	IdleMax    int64  // longest silence
+	IdleAt     int64  // when it ended
 	IdleEnd    uint32
 	AfterIdle  uint32 // resends after the longest silence
 	IdleDir    uint8
@@ -420,7 +424,7 @@ func (t *Tracker) observe(e *Event, in *Input) {
 	if s.Half[e.Dir^1].echoes && o.Echo != nil {
 		o.Echo.ask(g, e.Time)
 	}
-	late := a.ids.late(in, g)
+	late := a.ids.late(in, g, a.ring[(a.pos+recent-2)%recent].id) // the last one in the ring is this one
 	lost, vain := a.repeat(e, late)
 	o.answered(e)
 	a.window(e)
@@ -452,9 +456,12 @@ func note(list *[evidence]uint32, frame uint32) {
 	}
 }
 
+// near is how far the identifications of packets differ that leave one after another.
+const near = 64
+
 // late reports whether a segment was sent before one that came earlier. The
 // identification counts up in most stacks; where it does not, time stamps tell.
-func (k *idTrack) late(in *Input, g *Segment) bool {
+func (k *idTrack) late(in *Input, g *Segment, prev uint16) bool {
 	if in.HasID && in.ID != 0 {
 		d := int16(in.ID - k.max)
 		if !k.set {
@@ -462,7 +469,7 @@ func (k *idTrack) late(in *Input, g *Segment) bool {
 			return false
 		}
 		k.steps++
-		if d > 0 && d <= 64 {
+		if e := int16(in.ID - prev); e != 0 && e >= -near && e <= near {
 			k.forward++
 		}
 		ordered := k.steps > 2 && k.forward*10 >= k.steps*8
@@ -529,7 +536,10 @@ func (a *Side) repeat(e *Event, late bool) (lost, vain bool) {
 	if a.run > 0 && a.runSeq == g.Seq {
 		a.run = more(a.run)
 	} else if a.run == 0 || before(g.Seq, a.runSeq) {
-		a.run, a.runSeq, a.runFirst, a.runLen, a.runQuiet = 1, g.Seq, a.lastData, g.Len, a.quiet
+		a.run, a.runSeq, a.runFirst, a.runLen, a.runQuiet, a.runStamp = 1, g.Seq, a.lastData, g.Len, a.quiet, 0
+		if g.HasTime && e.known {
+			a.runStamp, a.runEdge = g.TSVal, e.Stream.Half[e.Dir^1].lastack == g.Seq
+		}
 	}
 	a.MaxRun = max(a.MaxRun, a.run)
 	a.OpenRun, a.OpenLen, a.OpenSince, a.OpenQuiet = a.run, a.runLen, a.runFirst, a.runQuiet
@@ -546,7 +556,12 @@ func (a *Side) answered(e *Event) {
 		return
 	}
 	if a.run > 0 && before(a.runSeq, g.Ack) {
+		if a.runEdge && a.runStamp != 0 && g.HasTime && before(g.TSEcr, a.runStamp) {
+			a.Vain++
+		}
 		a.run, a.OpenRun = 0, 0
+	} else if g.Ack == a.runSeq {
+		a.runEdge = true
 	}
 	if a.big > 0 && !before(g.Ack, a.bigEnd) {
 		a.AckedLen, a.big = max(a.AckedLen, int(a.big)), 0
@@ -738,7 +753,9 @@ func (u *Turns) request(e *Event) {
 	}
 	if !u.Waiting {
 		u.Requests++
+		u.AskBytes = 0
 	}
+	u.AskBytes += uint32(g.Len)
 	u.asks++
 	u.Waiting, u.AskedAt, u.AskFrame, u.AskEnd, u.AskACKed = true, e.Time, e.Frame, g.Seq+uint32(g.Len), false
 }

@@ -86,3 +86,25 @@ func refusals(f *facts.Facts) []statement.Finding {
 	x.Detail += ". The network carries requests and answers; 401 and 403 speak of credentials, 404 of a path or host name, 429 of a limit."
 	return []statement.Finding{x}
 }
+
+// AlertReason is what an alert means; agreed tells that the server had chosen version and cipher.
+func AlertReason(code uint8, agreed bool) string {
+	switch code {
+	case 40, 71:
+		if agreed {
+			return "A version and a cipher were agreed on before; what is left is a client certificate that is missing or not accepted, or signature algorithms and groups."
+		}
+		return "Both sides have no cipher in common."
+	case 70, 86:
+		return "Both sides have no version in common."
+	case 48:
+		return "It does not know the authority that signed the certificate."
+	case 45:
+		return "The certificate is expired."
+	case 42, 46, 116:
+		return "A certificate is missing or is not accepted."
+	case 112:
+		return "The server does not know the name."
+	}
+	return ""
+}
