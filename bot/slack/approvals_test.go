@@ -134,10 +134,12 @@ func (c *crowd) press(ctx context.Context, channel, ts, user, label string, dela
 			return
 		}
 		c.mu.Lock()
-		if !out.OK {
+		delay = 5*time.Second + time.Duration(c.r.IntN(5000))*time.Millisecond
+		if out.OK { // it was taken: only a card that keeps its buttons makes them press again
+			delay += time.Minute
+		} else {
 			c.failed++
 		}
-		delay = 5*time.Second + time.Duration(c.r.IntN(5000))*time.Millisecond
 		c.mu.Unlock()
 		if out.ViewID != "" {
 			c.p.sim.CloseView(out.ViewID, user) // no reason is given
