@@ -46,11 +46,11 @@ func (l *Lobby) Alike(ctx context.Context, o bot.Opening) (sid string, err error
 	var newest bot.CaseInfo
 	for _, v := range vs {
 		c, err := l.desk.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/"))
-		if err != nil || c.Closed || c.Opening.Kind != "" || l.stopped(ctx, c.SessionID) {
+		at := c.Opening.Place
+		if err != nil || c.Closed || c.Opening.Kind != "" || at.Transport != o.Place.Transport || at.Channel != o.Place.Channel {
 			continue // a case that cannot be read hides no other
 		}
-		at := c.Opening.Place
-		if at.Transport == o.Place.Transport && at.Channel == o.Place.Channel && c.CreatedAt.After(newest.CreatedAt) && l.o.Alike(c.Opening.Symptom, o.Symptom) {
+		if c.CreatedAt.After(newest.CreatedAt) && l.o.Alike(c.Opening.Symptom, o.Symptom) && !l.stopped(ctx, c.SessionID) {
 			newest = c
 		}
 	}

@@ -42,12 +42,13 @@ import (
 
 // Lobby is the desk's other side. Its methods are safe for concurrent use.
 type Lobby struct {
-	desk *bot.Desk
-	o    bot.Options
+	desk  *bot.Desk
+	o     bot.Options
+	cases *shared
 }
 
 // New returns the lobby of a desk.
-func New(d *bot.Desk) *Lobby { return &Lobby{desk: d, o: d.Options()} }
+func New(d *bot.Desk) *Lobby { return &Lobby{desk: d, o: d.Options(), cases: newShared()} }
 
 // Case is one line of a list.
 type Case struct {
@@ -72,7 +73,7 @@ type Page struct {
 // List returns one page of the cases that want accepts. Of all others nothing but
 // their openings is read.
 func (l *Lobby) List(ctx context.Context, want func(bot.CaseInfo) bool, number, size int) (Page, error) {
-	all, err := l.desk.Cases(ctx)
+	all, err := l.cases.read(ctx, l.desk.Cases)
 	if err != nil {
 		return Page{}, err
 	}
@@ -145,18 +146,21 @@ func (l *Lobby) describe(ctx context.Context, c bot.CaseInfo) (Case, error) {
 // Only returns the case that a channel's people mean when they name none: the only open
 // one. last is the newest closed one.
 func (l *Lobby) Only(ctx context.Context, channel string) (open []string, last string, err error) {
-	p, err := l.List(ctx, func(c bot.CaseInfo) bool { return c.Opening.Place.Channel == channel && !c.Closed }, 1, 20)
-	for _, c := range p.Cases {
-		open = append(open, c.SessionID)
-	}
+	all, err := l.cases.read(ctx, l.desk.Cases)
 	if err != nil {
-		return open, "", err
+		return nil, "", err
 	}
-	p, err = l.List(ctx, func(c bot.CaseInfo) bool { return c.Opening.Place.Channel == channel && c.Closed }, 1, 1)
-	if len(p.Cases) > 0 {
-		last = p.Cases[0].SessionID
+	all = slices.DeleteFunc(all, func(c bot.CaseInfo) bool { return c.Opening.Place.Channel != channel })
+	slices.SortStableFunc(all, newestFirst)
+	for _, c := range all {
+		switch {
+		case c.Closed:
+			return open, c.SessionID, nil
+		case len(open) < 20:
+			open = append(open, c.SessionID)
+		}
 	}
-	return open, last, err
+	return open, "", nil
 }
 
 // State is where the investigation of a case is, off its session file: an index, not

@@ -23,7 +23,7 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 	sctx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
 	a := entry.Asked{User: c.UserID, Team: c.TeamID, Channel: c.ChannelID, Delivery: "slash " + c.TriggerID}
-	if verb, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(c.Text)), " "); c.ResponseURL != "" && (verb == "status" || verb == "list") {
+	if verb, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(c.Text)), " "); c.ResponseURL != "" && (verb == "status" || verb == "list" || verb == "rca") {
 		f.readOut(ctx, j, c, a)
 		return
 	}
