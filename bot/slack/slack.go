@@ -65,7 +65,7 @@ type Options struct {
 	AppToken string // xapp-
 	BotToken string // xoxb-
 	APIURL   string // "" for Slack's own; a missing slash at the end is added
-	Unpaced  bool   // nothing waits for the rates that Slack advertises; what says "too fast" is obeyed all the same
+	Local    bool   // a workspace that says that it has no rates is believed; what says "too fast" is obeyed all the same
 	Log      *slog.Logger
 	// Redact masks credentials in what is sent; nil: nothing is masked here.
 	Redact func(string) string
@@ -116,11 +116,12 @@ func New(o Options) (*Front, error) {
 		log:    log,
 		gate:   pace.NewGate(), next: make(chan struct{}), whispers: make(lane, queueLen), windows: make(lane, queueLen),
 	}
-	if o.Unpaced {
-		f.gate = pace.Open()
+	calls := &pace.Transport{Base: o.Transport, Refused: f.refused}
+	if o.Local {
+		calls.Free = f.gate
 	}
 	opts := []slackgo.Option{
-		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout, Transport: &pace.Transport{Base: o.Transport, Refused: f.refused}}),
+		slackgo.OptionHTTPClient(&http.Client{Timeout: callTimeout, Transport: calls}),
 		slackgo.OptionAppLevelToken(o.AppToken),
 	}
 	if o.APIURL != "" {

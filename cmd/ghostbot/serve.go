@@ -58,7 +58,7 @@ func serve(ctx context.Context, c *cli, args []string) error {
 	}
 	defer c.ops.Close()
 	masks := cfg.redactor()
-	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Unpaced: pace.Local(cfg.SlackURL), Many: cfg.RedisURL != "", Log: log, Transport: c.ops.Transport(),
+	front, err := slack.New(slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL, Local: pace.Local(cfg.SlackURL), Many: cfg.RedisURL != "", Log: log, Transport: c.ops.Transport(),
 		Redact: func(s string) string { return masks.Redact(s).Text }})
 	if err != nil {
 		return fail(exitUsage, "%w", err)

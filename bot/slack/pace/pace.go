@@ -8,6 +8,8 @@
 // what people wait for goes first, and the others keep their order behind it. A message that
 // waited is made when its turn comes, so that what happened meanwhile is one edit.
 //
+// A workspace on this machine may say that it has no rates: then nobody waits.
+//
 // # Answers
 //
 // A [Transport] makes one answer of Slack's three forms of "too fast" (HTTP 429, and the codes ratelimited and
@@ -20,6 +22,7 @@ import (
 	"net/url"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -64,7 +67,7 @@ const (
 // Gate hands out turns. The zero value is not usable, use NewGate.
 type Gate struct {
 	Asks  uint64
-	free  bool // nobody waits
+	free  atomic.Bool // nobody waits
 	mu    sync.Mutex
 	posts map[string]*line
 	edits *line
@@ -83,12 +86,12 @@ func NewGate() *Gate {
 // rates.
 func Open() *Gate {
 	g := NewGate()
-	g.free = true
+	g.free.Store(true)
 	return g
 }
 
-// Local reports whether a Slack API is on this machine: a workspace for trying things,
-// which advertises no rates.
+// Local reports whether a Slack API is on this machine: it may be a workspace for trying
+// things, which says itself that it has no rates, or the near end of a way to Slack.
 func Local(api string) bool {
 	u, err := url.Parse(api)
 	if err != nil || api == "" {
@@ -101,7 +104,7 @@ func Local(api string) bool {
 // Post says how long a new message in a channel has to wait; 0: it is due, and
 // counted. Whoever waits comes again, with the same key, until it is due.
 func (g *Gate) Post(channel, key string, u Urgency) time.Duration {
-	if g.free {
+	if g.free.Load() {
 		return 0
 	}
 	g.mu.Lock()
@@ -118,7 +121,7 @@ func (g *Gate) Post(channel, key string, u Urgency) time.Duration {
 
 // Edit says how long an edit has to wait; 0: it is due, and counted.
 func (g *Gate) Edit(key string, u Urgency) time.Duration {
-	if g.free {
+	if g.free.Load() {
 		return 0
 	}
 	g.mu.Lock()
@@ -140,7 +143,7 @@ func (g *Gate) Whisper(key string) (wait time.Duration, again bool) {
 	if _, again = g.said[key]; again {
 		return 0, true
 	}
-	if !g.free {
+	if !g.free.Load() {
 		wait = g.quiet.turn(now, key, Urgent)
 	}
 	if wait == 0 {

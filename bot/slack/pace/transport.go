@@ -26,6 +26,9 @@ const (
 	holdsMost = 4096
 )
 
+// RatesHeader is how a workspace for trying things says that it has no rates: "none".
+const RatesHeader = "X-Ghostlab-Rates"
+
 // refusedCodes say that a token is refused for good, whatever is asked with it.
 var refusedCodes = []string{"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"}
 
@@ -34,6 +37,8 @@ type Transport struct {
 	Base http.RoundTripper // nil: http.DefaultTransport
 	// Refused is told when Slack refuses the token of a call for good.
 	Refused func(method, code string)
+	// Free opens while the workspace says that it has no rates; nil: it is not heard.
+	Free *Gate
 
 	mu    sync.Mutex
 	holds map[string]time.Time // method and channel -> not before
@@ -77,6 +82,9 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	res, err := base.RoundTrip(r)
 	if err != nil {
 		return nil, err
+	}
+	if t.Free != nil {
+		t.Free.free.Store(res.Header.Get(RatesHeader) == "none")
 	}
 	return t.answer(r, res, method, key)
 }

@@ -41,6 +41,13 @@ func (l *Limiter) Enforce(on bool) {
 	l.enforce = on
 }
 
+// Enforced reports whether calls over the limits are refused.
+func (l *Limiter) Enforced() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.enforce
+}
+
 // Report says whether limits are enforced and how often each method went over its limit.
 func (l *Limiter) Report() (enforced bool, over map[string]int) {
 	l.mu.Lock()
