@@ -179,6 +179,7 @@ func (p *pass) decode(b *batch) bool {
 		p.handle(b)
 	}
 	b.start = p.f.Series.Start
+	p.f.TCP.Supply()
 	if p.n-p.seen >= every && p.o.Progress != nil {
 		p.seen = p.n
 		p.o.Progress(p.src.Progress())

@@ -49,6 +49,7 @@ func (x *Index) Put(h uint64, val uint32) {
 func (x *Index) grow() {
 	old := x.slots
 	x.slots, x.n = make([]slot, max(64, 2*len(old))), 0
+	clear(x.slots) // in one go: pages that are read first cost twice
 	for _, s := range old {
 		if s.val != 0 {
 			x.Put(s.hash, s.val)

@@ -1,6 +1,10 @@
 package flow
 
-import "hash/maphash"
+import (
+	"hash/maphash"
+
+	"ghostbot/forensics/prefetch"
+)
 
 const (
 	chunkBits = 9
@@ -11,7 +15,8 @@ const (
 // not safe for concurrent use.
 type Table[T any] struct {
 	seed   uint64
-	_      [120]byte // who only hashes, on another core, shares no line of a cache with what every look-up changes
+	supply prefetch.Supply[[chunkSize]record[T]]
+	_      [104]byte // who hashes or supplies, on another core, shares no line of a cache with what every look-up changes
 	slots  []uint64  // upper half of the hash << 32 | index + 1
 	chunks []*[chunkSize]record[T]
 	free   []uint32
@@ -51,6 +56,14 @@ func (t *Table[T]) Hash(k *Key) uint64 { return k.Hash(t.seed) }
 
 // Find returns the newest record of a key, with its index.
 func (t *Table[T]) Find(k *Key) (uint32, *T) { return t.FindHash(k, k.Hash(t.seed)) }
+
+// Slot is where the search for a hash begins; nil when there is nothing to search.
+func (t *Table[T]) Slot(h uint64) *uint64 {
+	if len(t.slots) == 0 {
+		return nil
+	}
+	return &t.slots[h&uint64(len(t.slots)-1)]
+}
 
 // Guess is the index + 1 of a record that may have a key with this hash, or 0. It looks
 // at nothing but the slots.
@@ -102,6 +115,9 @@ func (t *Table[T]) FindHash(k *Key, h uint64) (uint32, *T) {
 	}
 }
 
+// Supply has room ready for records that [Table.Add] will make. Another goroutine may do it meanwhile.
+func (t *Table[T]) Supply() { t.supply.Make() }
+
 // Add makes a record. An earlier record of the same key stays, and is found by its
 // index only.
 func (t *Table[T]) Add(k *Key) (uint32, *T) {
@@ -113,12 +129,13 @@ func (t *Table[T]) Add(k *Key) (uint32, *T) {
 		i, t.free = t.free[n-1], t.free[:n-1]
 	} else {
 		if int(i>>chunkBits) == len(t.chunks) {
-			t.chunks = append(t.chunks, new([chunkSize]record[T]))
+			t.chunks = append(t.chunks, t.supply.Take())
 		}
 		t.made++
 	}
 	r := t.at(i)
-	*r = record[T]{key: *k, used: true}
+	*r = record[T]{}
+	r.key, r.used = *k, true
 	t.n++
 	t.last = i + 1
 	t.point(k, i)
@@ -144,6 +161,7 @@ func (t *Table[T]) grow() { t.rebuild(max(1024, 2*len(t.slots))) }
 func (t *Table[T]) rebuild(size int) {
 	t.Seed()
 	t.slots = make([]uint64, size)
+	clear(t.slots) // in one go: pages that are read first cost twice
 	for i := range t.made {
 		if r := t.at(i); r.used && !r.old {
 			t.point(&r.key, i)

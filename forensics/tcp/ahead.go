@@ -14,7 +14,9 @@ const recordLines = 5
 // is asked for in three steps, each of which needs what the one before brought, while
 // segments further ahead in the line are judged.
 func (t *Tracker) TakeAll(in []Input, f func(*Input, *Event)) {
-	for at := -3 * group; at < len(in); at += group {
+	for at := -5 * group; at < len(in); at += group {
+		t.inputs(part(in, at+5*group))
+		t.slots(part(in, at+4*group))
 		t.records(part(in, at+3*group))
 		t.lines(part(in, at+2*group))
 		t.values(part(in, at+group))
@@ -27,6 +29,20 @@ func (t *Tracker) TakeAll(in []Input, f func(*Input, *Event)) {
 
 func part(in []Input, at int) []Input {
 	return in[min(max(at, 0), len(in)):min(max(at+group, 0), len(in))]
+}
+
+func (t *Tracker) inputs(in []Input) {
+	if len(in) > 0 {
+		t.list.Add(unsafe.Pointer(&in[0]), 3*len(in))
+	}
+	t.list.Ask()
+}
+
+func (t *Tracker) slots(in []Input) {
+	for i := range in {
+		t.list.Add(unsafe.Pointer(t.Table.Slot(in[i].hash)), 1)
+	}
+	t.list.Ask()
 }
 
 // records asks for the streams of segments.

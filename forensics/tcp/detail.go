@@ -287,7 +287,7 @@ func (t *Tracker) detail(s *Stream) *Detail {
 	default:
 		i = t.made
 		if int(i>>detailBits) == len(t.details) {
-			t.details = append(t.details, new([detailChunk]Detail))
+			t.details = append(t.details, t.supply.Take())
 		}
 		t.made++
 		t.detailAt(i).reset() // it is zero; this loads it at once, and not line by line when it is used

@@ -288,6 +288,8 @@ type Tracker struct {
 	Total   Totals
 	RTT     stat.Dist
 	Gap     stat.Dist
+	supply  prefetch.Supply[[detailChunk]Detail]
+	_       [112]byte // as in the table
 	details []*[detailChunk]Detail
 	made    uint32
 	spare   []uint32
@@ -323,6 +325,12 @@ func New(o Options) *Tracker {
 	t := &Tracker{o: o, RTT: stat.Dist{Limit: 1 << 16}, Gap: stat.Dist{Limit: 1 << 16}}
 	t.Table.Seed()
 	return t
+}
+
+// Supply has memory ready for connections to come. Another goroutine may do it while this one judges.
+func (t *Tracker) Supply() {
+	t.Table.Supply()
+	t.supply.Make()
 }
 
 // Add judges the segment of a frame. The event is good until the next call.

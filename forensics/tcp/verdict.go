@@ -61,7 +61,7 @@ func (t *Tracker) open(k *flow.Key, e *Event, no uint32, now int64) (uint32, *St
 		t.forget()
 	}
 	i, s := t.Table.Add(k)
-	*s = Stream{Number: t.Total.Streams, FirstFrame: no, First: now, Last: now, FirstDir: uint8(e.Dir), Client: -1}
+	s.Number, s.FirstFrame, s.First, s.Last, s.FirstDir, s.Client = t.Total.Streams, no, now, now, uint8(e.Dir), -1
 	for d := range s.Half {
 		s.Half[d].window, s.Half[d].scale = minusOne, scaleUnknown
 	}
