@@ -50,7 +50,8 @@ type QUIC struct {
 
 // Datagram counts a UDP datagram.
 func (l *Log) Datagram(v *frame.View, no uint32, now int64) {
-	k, reverse := flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 17)
+	var k flow.Key
+	reverse := k.Set(&v.Src, &v.Dst, v.SPort, v.DPort, 17)
 	d := 0
 	if reverse {
 		d = 1
@@ -82,7 +83,8 @@ func (l *Log) Datagram(v *frame.View, no uint32, now int64) {
 // Ahead reads what a datagram is about to need. It changes nothing; what it returns
 // only keeps the reading from being left out.
 func (l *Log) Ahead(v *frame.View) uint32 {
-	k, _ := flow.Make(v.Src, v.Dst, v.SPort, v.DPort, 17)
+	var k flow.Key
+	k.Set(&v.Src, &v.Dst, v.SPort, v.DPort, 17)
 	i := l.UDP.Guess(l.UDP.Hash(&k))
 	if i == 0 {
 		return 0

@@ -226,7 +226,8 @@ func New() *Log {
 
 // UDP takes the payload of a datagram from or to port 53.
 func (l *Log) UDP(src, dst flow.Addr, sport, dport uint16, payload []byte, frame uint32, now int64) {
-	k, reverse := flow.Make(src, dst, sport, dport, 17)
+	var k flow.Key
+	reverse := k.Set(&src, &dst, sport, dport, 17)
 	l.add(&k, dir(reverse), payload, frame, now, false)
 }
 
@@ -236,7 +237,8 @@ func (l *Log) Ahead(src, dst flow.Addr, sport, dport uint16, payload []byte) (su
 	if len(payload) < 12 {
 		return 0
 	}
-	k, _ := flow.Make(src, dst, sport, dport, 17)
+	var k flow.Key
+	k.Set(&src, &dst, sport, dport, 17)
 	if i := l.byID.Get(l.transaction(&k, binary.BigEndian.Uint16(payload))); i != 0 {
 		q := &l.ring[i-1]
 		sum = q.Frame + uint32(q.Key.Ports)

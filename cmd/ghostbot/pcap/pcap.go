@@ -49,10 +49,10 @@ type Streams struct {
 
 // gcPercent trades a little time for memory: most of what an analysis keeps are
 // tables without pointers, which cost the collector nothing. Until the first collection
-// gcFirst holds: a heap of less than 30 MB is not worth one.
+// gcFirst holds: a heap of less than 40 MB is not worth one.
 const (
 	gcPercent = 40
-	gcFirst   = 400
+	gcFirst   = 600
 )
 
 // collect sets when garbage is collected.

@@ -133,12 +133,11 @@ func echoes(f *facts.Facts) (out []statement.Finding) {
 // hold. Of most packets it means that the file was rewritten.
 func sums(f *facts.Facts) (out []statement.Finding) {
 	var bad, checked uint64
-	for _, a := range hosts(f) {
-		s := f.Sums[a]
+	for _, s := range f.Sums {
 		bad, checked = bad+s.Bad, checked+s.Checked
-		if s.Bad < 2 || s.Bad*2 > s.Checked {
-			continue
-		}
+	}
+	for _, a := range damaged(f) {
+		s := f.Sums[a]
 		share := 100 * float64(s.Bad) / float64(s.Checked)
 		x := statement.Finding{Severity: statement.Medium, Protocol: "ip", Code: "corruption", Confidence: 0.92, Frames: s.Frames,
 			Flow:    text.End(&s.Flow, int(s.Dir)) + " -> " + text.End(&s.Flow, int(s.Dir^1)),
@@ -162,13 +161,13 @@ func sums(f *facts.Facts) (out []statement.Finding) {
 	return out
 }
 
-func hosts(f *facts.Facts) []flow.Addr {
-	texts := map[flow.Addr]string{}
-	var out []flow.Addr
-	for a := range f.Sums {
-		texts[a] = a.String()
-		out = append(out, a)
+// damaged are the hosts of which more than one checksum does not hold, but most do.
+func damaged(f *facts.Facts) (out []flow.Addr) {
+	for a, s := range f.Sums {
+		if s.Bad >= 2 && s.Bad*2 <= s.Checked {
+			out = append(out, a)
+		}
 	}
-	slices.SortFunc(out, func(a, b flow.Addr) int { return strings.Compare(texts[a], texts[b]) })
+	slices.SortFunc(out, func(a, b flow.Addr) int { return strings.Compare(a.String(), b.String()) })
 	return out
 }
