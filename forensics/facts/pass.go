@@ -6,6 +6,7 @@ import (
 	"io"
 	"math/bits"
 	"slices"
+	"unsafe"
 
 	"ghostbot/forensics/app"
 	"ghostbot/forensics/belt"
@@ -14,6 +15,7 @@ import (
 	"ghostbot/forensics/dns"
 	"ghostbot/forensics/flow"
 	"ghostbot/forensics/frame"
+	"ghostbot/forensics/prefetch"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
 )
@@ -23,6 +25,7 @@ const (
 	many  = 256     // packets of a batch: a few batches fit into a core's cache
 	queue = capture.Batches
 	group = 16 // packets that are looked at ahead
+	fetch = 8  // segments whose memory is fetched together
 )
 
 // pass is the way of the packets. It has two stages, which may run at the same time, as
@@ -52,6 +55,7 @@ type pass struct {
 
 	quoted frame.Decoder
 	read   uint32
+	list   prefetch.List
 	masks  [16]mask
 
 	follower
@@ -211,14 +215,14 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 	switch v.Kind {
 	case frame.TCP:
 		p.sum(v)
-		in := b.segment()
+		in := p.room(b)
 		f.TCP.Read(in, v, p.n, pkt.Time)
 		in.Tag = uint8(app.Sniff(in.Segment.Payload))
 		p.late = p.late || len(in.Segment.Payload) > 0 && named(in)
 		return
 	case frame.ICMP, frame.ICMPv6:
 		if q := control.Quote(v); q != nil && p.d.Quoted(q, &p.quote) && p.quote.Kind == frame.TCP {
-			f.TCP.ReadQuoted(b.segment(), &p.quote, p.n, pkt.Time, v.L4[0])
+			f.TCP.ReadQuoted(p.room(b), &p.quote, p.n, pkt.Time, v.L4[0])
 		}
 	case frame.UDP:
 		p.sum(v)
@@ -259,10 +263,18 @@ func (p *pass) layers() {
 	}
 }
 
-// segment makes room for one.
-func (b *batch) segment() *tcp.Input {
-	b.segments = b.segments[:len(b.segments)+1]
-	return &b.segments[len(b.segments)-1]
+// room makes room for one. The core that follows has had it: some that come next are fetched
+// together.
+func (p *pass) room(b *batch) *tcp.Input {
+	n := len(b.segments)
+	if n%fetch == 0 {
+		if rest := b.segments[min(n+fetch, cap(b.segments)):min(n+2*fetch, cap(b.segments))]; len(rest) > 0 {
+			p.list.Add(unsafe.Pointer(&rest[0]), len(rest)*int(unsafe.Sizeof(rest[0]))/prefetch.Line)
+			p.list.Own()
+		}
+	}
+	b.segments = b.segments[:n+1]
+	return &b.segments[n]
 }
 
 // clock finds the bucket of a moment.

@@ -6,3 +6,8 @@ package prefetch
 //
 //go:noescape
 func ask(at *[256]uintptr, n int)
+
+// own is in assembly.
+//
+//go:noescape
+func own(at *[256]uintptr, n int)

@@ -31,3 +31,10 @@ func (l *List) Ask() {
 	ask(&l.at, l.n)
 	l.n = 0
 }
+
+// Own asks for all of the list to be written to, and empties it: what another core has
+// written or read there is fetched from it, and it has to give it up.
+func (l *List) Own() {
+	own(&l.at, l.n)
+	l.n = 0
+}
