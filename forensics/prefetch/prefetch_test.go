@@ -33,6 +33,11 @@ func TestList(t *testing.T) {
 		t.Errorf("%d, room for %d", l.n, len(l.at))
 	}
 	l.Ask()
+	l.Add(p, 2)
+	l.Own()
+	if l.n != 0 {
+		t.Errorf("%d left", l.n)
+	}
 	runtime.KeepAlive(&memory)
 }
 
@@ -51,6 +56,9 @@ func TestAnyAddress(t *testing.T) {
 			l.n++
 		}
 		l.Add(unsafe.Pointer(&memory[rnd.IntN(len(memory))]), 5)
+		if rnd.IntN(2) == 0 {
+			l.Own()
+		}
 		l.Ask()
 	}
 	for i := range memory {

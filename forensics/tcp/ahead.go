@@ -1,6 +1,10 @@
 package tcp
 
-import "unsafe"
+import (
+	"unsafe"
+
+	"ghostbot/forensics/prefetch"
+)
 
 // group is how many segments are looked ahead at once: enough that their cache misses
 // overlap, few enough that what they bring stays.
@@ -11,8 +15,8 @@ const recordLines = 5
 
 // TakeAll judges segments in order, and calls f with the event of each. It is faster
 // than [Tracker.Take] when there are many connections: what segments are about to need
-// is asked for in three steps, each of which needs what the one before brought, while
-// segments further ahead in the line are judged.
+// is asked for in steps, each of which needs what the one before brought, while segments
+// that are further on their way are judged.
 func (t *Tracker) TakeAll(in []Input, f func(*Input, *Event)) {
 	for at := -5 * group; at < len(in); at += group {
 		t.inputs(part(in, at+5*group))
@@ -27,17 +31,20 @@ func (t *Tracker) TakeAll(in []Input, f func(*Input, *Event)) {
 	}
 }
 
+// part is a group that begins there, as far as there are segments.
 func part(in []Input, at int) []Input {
 	return in[min(max(at, 0), len(in)):min(max(at+group, 0), len(in))]
 }
 
+// inputs fetches segments from the core that read them, to be written to.
 func (t *Tracker) inputs(in []Input) {
 	if len(in) > 0 {
-		t.list.Add(unsafe.Pointer(&in[0]), 3*len(in))
+		t.list.Add(unsafe.Pointer(&in[0]), len(in)*int(unsafe.Sizeof(in[0]))/prefetch.Line)
+		t.list.Own()
 	}
-	t.list.Ask()
 }
 
+// slots asks for where the table tells the streams of segments.
 func (t *Tracker) slots(in []Input) {
 	for i := range in {
 		t.list.Add(unsafe.Pointer(t.Table.Slot(in[i].hash)), 1)
