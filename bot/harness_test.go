@@ -296,9 +296,9 @@ func (of *office) open(delivery string) string {
 
 func (of *office) until(what string, ok func() bool) {
 	of.t.Helper()
-	for end := time.Now().Add(10 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
+	for end := time.Now().Add(30 * time.Second); !ok(); time.Sleep(5 * time.Millisecond) {
 		if time.Now().After(end) {
-			of.t.Fatalf("%s: not within 10 s; shown: %q", what, of.board.texts())
+			of.t.Fatalf("%s: not within 30 s; shown: %q", what, of.board.texts())
 		}
 	}
 }

@@ -134,6 +134,30 @@ func TestSelf(t *testing.T) {
 	}
 }
 
+// TestRefusalNamesWhoCan: whoever would be refused, too, is no help.
+func TestRefusalNamesWhoCan(t *testing.T) {
+	about := About{Class: "RISKY", Requester: "U0ANY"}
+	for name, c := range map[string]struct {
+		who  []string
+		user string
+		want string
+	}{
+		"a deactivated one, a guest, a bot": {[]string{"UGONE", "U0ANY", "UGUEST", "UBOT", "S0NET"}, "U0OTHER", "Approvers: U0ANY, S0NET."},
+		"only such":                         {[]string{"UGONE", "UBOT"}, "U0OTHER", "of those who are named as approvers none may decide"},
+		"the one who asked":                 {[]string{"U0ANY", "U0CFO"}, "U0ANY", "Approvers: U0CFO."},
+		"nobody but the one who asked":      {[]string{"U0ANY"}, "U0ANY", "Nobody else can either"},
+	} {
+		why, ok := (Rules{Approvers: c.who}).May(t.Context(), staff{groups: map[string][]string{"S0NET": {"U0NET"}}}, c.user, "", about)
+		if ok || !strings.Contains(Plain(why), c.want) {
+			t.Errorf("%s: %v, %q, want %q", name, ok, Plain(why), c.want)
+		}
+	}
+	why, ok := (Rules{Lines: []Line{{Channel: "C0PAY", What: Every, Who: []string{"U0PAY"}}}}).May(t.Context(), staff{}, "U0ANY", "", About{Channel: "C0NET", Class: "RISKY", Rule: "az-mutate"})
+	if ok || !strings.Contains(why, "no line of the approvers' file is for commands of the rule az-mutate in this channel") {
+		t.Errorf("a file with lines for others: %v, %q", ok, why)
+	}
+}
+
 func TestFits(t *testing.T) {
 	for _, tt := range []struct {
 		what, rule string

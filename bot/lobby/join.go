@@ -224,9 +224,20 @@ func (l *Lobby) continuable(ctx context.Context, sid string) (q askedFor, open b
 	return q, open, nil
 }
 
+// followers counts the closed cases that go on from sid.
+func (l *Lobby) followers(ctx context.Context, sid string) (ended int, err error) {
+	all, err := l.desk.Cases(ctx)
+	for _, c := range all {
+		if c.Opening.From == sid && c.Closed {
+			ended++
+		}
+	}
+	return ended, err
+}
+
 // Linked opens a case that goes on from a closed one, in the channel of that one. Its
-// thread says where it comes from.
-func (l *Lobby) Linked(ctx context.Context, sid, by, delivery, link string) (next string, err error) {
+// thread says where it comes from. While one that does is open, it is that one.
+func (l *Lobby) Linked(ctx context.Context, sid, by, link string) (next string, err error) {
 	c, err := l.desk.Case(ctx, sid)
 	if err != nil {
 		return "", err
@@ -236,6 +247,11 @@ func (l *Lobby) Linked(ctx context.Context, sid, by, delivery, link string) (nex
 	}
 	place := c.Opening.Place
 	place.Thread = ""
+	ended, err := l.followers(ctx, sid)
+	if err != nil {
+		return "", err
+	}
+	delivery := fmt.Sprintf("linked %s %d", sid, ended) // pressed twice, or by two, it is one case
 	next, err = l.desk.Open(ctx, bot.Opening{Delivery: delivery, Symptom: c.Opening.Symptom, Requester: by, Place: place, From: sid, Source: c.Opening.Source})
 	if err != nil {
 		return "", err

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -314,14 +315,19 @@ func TestResume(t *testing.T) {
 	is(ResumeStopping)
 	h.close(sid)
 	is(ResumeClosed)
-	next, err := h.l.Linked(t.Context(), sid, "U9", "linked "+sid, "https://x.example.com/1")
+	next, err := h.l.Linked(t.Context(), sid, "U9", "https://x.example.com/1")
 	h.must(err)
-	again, err := h.l.Linked(t.Context(), sid, "U1", "linked "+sid, "")
+	again, err := h.l.Linked(t.Context(), sid, "U1", "")
 	if c, cerr := h.desk.Case(t.Context(), next); err != nil || cerr != nil || again != next || c.Opening.From != sid || c.Opening.Symptom != "same" {
 		t.Errorf("linked %q and %q: %+v, %v", next, again, c, errors.Join(err, cerr))
 	}
-	if _, err := h.l.Linked(t.Context(), next, "U9", "x", ""); !errors.Is(err, ErrGone) {
+	if _, err := h.l.Linked(t.Context(), next, "U9", ""); !errors.Is(err, ErrGone) {
 		t.Errorf("from an open case: %v", err)
+	}
+	h.must(h.desk.Stop(t.Context(), next, "U9"))
+	h.close(next)
+	if third, err := h.l.Linked(t.Context(), sid, "U1", ""); err != nil || third == next || third == sid {
+		t.Errorf("a closed case is continued once more as %q, %v", third, err)
 	}
 	if _, _, err := h.l.Resume(t.Context(), "ghost_none", "U9", ""); !errors.Is(err, bot.ErrNoCase) {
 		t.Errorf("no case: %v", err)
@@ -409,5 +415,41 @@ func TestFeedback(t *testing.T) {
 	}
 	if err := h.l.Feedback(t.Context(), Opinion{SessionID: "ghost_none"}); !errors.Is(err, bot.ErrNoCase) {
 		t.Errorf("no case: %v", err)
+	}
+}
+
+// TestRefusedOnceAnHour: what somebody was refused is journaled, and fills no journal.
+func TestRefusedOnceAnHour(t *testing.T) {
+	h := newHall(t, nil)
+	sid := h.open("d", "same", "C1")
+	for range 3 {
+		h.l.Refused(t.Context(), sid, show.Refusal{By: "UGUEST", What: "instruct", Text: "password=hunter2 ", Why: "guests may not"})
+		h.l.Refused(t.Context(), sid, show.Refusal{By: "UGUEST", What: "stop", Why: "guests may not"})
+	}
+	vs, err := h.db.List(t.Context(), sid, "inbox/")
+	h.must(err)
+	got := map[string]int{}
+	for _, v := range vs {
+		var it inbox.Item
+		h.must(json.Unmarshal(v.Data, &it))
+		if it.Refusal != nil {
+			got[it.Refusal.By+" "+it.Refusal.What+" "+it.Refusal.Text+it.Refusal.Why]++
+		}
+	}
+	want := map[string]int{"UGUEST instruct password=[redacted] guests may not": 1, "UGUEST stop guests may not": 1}
+	if !maps.Equal(got, want) {
+		t.Errorf("journaled %v, want %v", got, want)
+	}
+	h.close(sid)
+	h.l.Refused(t.Context(), sid, show.Refusal{By: "U7", What: "stop", Why: "x"}) // nobody journals it any more
+	h.l.Refused(t.Context(), "ghost_none", show.Refusal{By: "U7", What: "stop", Why: "x"})
+}
+
+func TestUnstored(t *testing.T) {
+	if got := Unstored("Your decision", fmt.Errorf("commit: %w", store.ErrUnavailable)); strings.Contains(got, "nothing was decided") || !strings.Contains(got, "nobody knows yet") {
+		t.Errorf("an outage: %q", got)
+	}
+	if got := Unstored("Your decision", store.ErrConflict); !strings.Contains(got, "nothing was decided") {
+		t.Errorf("a refusal of the store: %q", got)
 	}
 }

@@ -206,7 +206,7 @@ func (f *Front) opinion(ctx context.Context, j job, cb slackgo.InteractionCallba
 	why, err := f.counter.Opine(ctx, entry.Asked{User: cb.User.ID, Team: team(cb)}, b.Value, useful, "")
 	if err != nil {
 		f.log.Error("an opinion is not stored", "err", err)
-		f.whisper(cb, "That could not be stored. Press again in a moment.")
+		f.whisper(cb, lobby.Unstored("Your opinion", err))
 		return
 	}
 	f.ack(ctx, j, nil)

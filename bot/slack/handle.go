@@ -12,6 +12,7 @@ import (
 	"github.com/slack-go/slack/slackevents"
 
 	"ghostbot/bot"
+	"ghostbot/bot/lobby"
 	"ghostbot/bot/show"
 	"ghostbot/bot/slack/entry"
 	"ghostbot/bot/slack/kit"
@@ -140,7 +141,7 @@ func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	r, err := f.desk.Resolve(rctx, c)
 	if err != nil {
 		f.log.Error("decision is not stored", "session_id", c.SessionID, "err", err)
-		f.whisper(cb, "Your decision could not be stored, so nothing was decided. Press again in a moment.")
+		f.whisper(cb, lobby.Unstored("Your decision", err))
 		return // not acknowledged: Slack shows that it did not work
 	}
 	f.ack(ctx, j, nil)
@@ -192,7 +193,7 @@ func (f *Front) answer(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	r, err := f.desk.Answer(actx, v[0], v[1], v[2], cb.User.ID, team(cb), picked(cb)...)
 	if err != nil {
 		f.log.Error("answer is not stored", "session_id", v[0], "err", err)
-		f.whisper(cb, "Your answer could not be stored. Press again in a moment.")
+		f.whisper(cb, lobby.Unstored("Your answer", err))
 		return
 	}
 	f.ack(ctx, j, nil)
@@ -338,7 +339,8 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		return nil
 	}
 	if !p.Member {
-		f.whisperTo(w.channel, w.thread, w.user, "Your reply is not passed on: "+escape(p.Explain)+".")
+		f.lobby.Refused(ctx, sid, show.Refusal{By: w.user, What: "instruct", Text: w.text, Why: p.Explain})
+		f.whisperAbout(w.ts, w.channel, w.thread, w.user, "Your reply is not passed on: "+escape(p.Explain)+".")
 		return nil
 	}
 	text := f.plain(ctx, strings.ReplaceAll(w.text, "<@"+f.me.UserID+">", " "))
@@ -358,7 +360,7 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		f.introduce(sid, w.user)
 	}
 	if why != "" {
-		f.whisperTo(w.channel, w.thread, w.user, mrkdwn(why))
+		f.whisperAbout(w.ts, w.channel, w.thread, w.user, mrkdwn(why))
 	}
 	if errors.Is(err, bot.ErrClosed) {
 		f.whisperTo(w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate <symptom>`.")
@@ -534,7 +536,7 @@ func (f *Front) finish(ctx context.Context, j job, block string, do func() (bot.
 	switch {
 	case err != nil:
 		f.log.Error("window is not taken", "err", err)
-		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: "This could not be stored. Send it again in a moment."}))
+		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: lobby.Unstored("This", err)}))
 	case !r.OK:
 		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: cut(oneLine(f.named(ctx, r.Text)), 300)}))
 	default:

@@ -2,6 +2,7 @@ package slack
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -127,7 +128,7 @@ func rootHint(r *show.RootView) string {
 	case r.State == "finished" || r.State == "stopped":
 		return "This case has ended, and replies are not read any more. `/ghost investigate` opens another one."
 	case len(r.Approvers) == 0:
-		return "*Nobody may approve commands here*: no approvers are configured. Only read-only probes will run."
+		return "*Nobody may approve commands here*: nobody is named for this channel. Only read-only probes will run."
 	case r.Triage:
 		return "Nothing is done to a process unless an approver says so, one by one. Write `stop` to end."
 	case r.Sweep:
@@ -351,11 +352,15 @@ func orElse(s, other string) string {
 }
 
 func rules(c *show.CardView) string {
-	who := "*Nobody can approve* this here: no approvers are configured (GHOST_APPROVERS, GHOST_APPROVERS_FILE)."
+	who := "*Nobody can approve* this here: GHOST_APPROVERS and GHOST_APPROVERS_FILE name nobody for it."
 	if len(c.Approvers) > 0 {
 		who = "Can approve: " + mentions(c.Approvers) + "."
-		if !c.SelfOK {
+		switch {
+		case c.SelfOK:
+		case slices.Contains(c.Approvers, c.Requester):
 			who += " Not " + mention(c.Requester) + ", who asked for it."
+		default: // who is asked for nothing is not paged
+			who += " Not whoever asked for it."
 		}
 		who += votes(c)
 		if c.Code {

@@ -467,7 +467,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 }
 
 // fileRetry is how long a file that could not be added waits for its next turn.
-const fileRetry = 20 * time.Second
+const fileRetry = 5 * time.Second
 
 func (p *Projector) putOff(key string, err error) time.Duration {
 	p.slog.Warn("a file is not added to its thread yet", "session_id", p.sid, "key", key, "retry_in", fileRetry, "err", err)

@@ -261,6 +261,9 @@ func (c *Counter) cleanup(ctx context.Context, a Asked) Answer {
 	case errors.Is(err, bot.ErrNoSweeps):
 		return say("Captures are not configured here, so nothing can have been left in the cloud.")
 	case errors.Is(err, bot.ErrSweeping):
+		if _, no := c.known(ctx, a, sid); no.Text != "" {
+			return say("A clean-up is under way already, in another channel. Try again when it has ended.")
+		}
 		return say("A clean-up is under way already: case `%s`. See `/ghost status` in its channel.", kit.Escape(sid))
 	case err != nil:
 		c.o.Log.Error("sweep is not opened", "err", err)
@@ -394,6 +397,7 @@ func (c *Counter) End(ctx context.Context, sid, user, team, delivery string) (an
 		return "Who you are could not be checked, so nothing was stopped. Try again.", false
 	}
 	if !p.Active || !p.Human || !p.Member {
+		c.o.Lobby.Refused(ctx, sid, show.Refusal{By: user, What: "stop", Why: p.Explain})
 		return "Nothing was stopped: " + kit.Escape(p.Explain) + ".", false
 	}
 	err = c.o.Desk.StopOnce(ctx, sid, user, delivery)

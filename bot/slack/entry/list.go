@@ -224,6 +224,7 @@ func (c *Counter) resume(ctx context.Context, a Asked, name string) Answer {
 	case err != nil:
 		return say("Who you are could not be checked, so nothing was done. Try again.")
 	case !p.Active || !p.Human || !p.Member:
+		c.o.Lobby.Refused(ctx, sid, show.Refusal{By: a.User, What: "resume", Why: p.Explain})
 		return say("Nothing was done: %s.", kit.Escape(p.Explain))
 	}
 	r, why, err := c.o.Lobby.Resume(ctx, sid, a.User, a.Team)
@@ -288,12 +289,12 @@ func (c *Counter) join(ctx context.Context, a Asked, id string) (Answer, bool) {
 	sid, why, err := c.o.Lobby.Join(ctx, id, a.User, a.Team)
 	switch {
 	case errors.Is(err, lobby.ErrGone):
-		return say("This question is not open any more."), true
+		return say("This question is not open any more: it was answered, or asked more than a day ago. `/ghost list` shows the cases of this channel."), true
 	case errors.Is(err, bot.ErrClosed):
 		return say("The case `%s` has ended meanwhile, so nobody would read it.%s Ask again to open one.", kit.Escape(sid), c.found(ctx, sid)), true
 	case err != nil:
 		c.o.Log.Error("a case is not joined", "err", err)
-		return say("Your words could not be stored. Press again in a moment."), false
+		return say("%s", lobby.Unstored("Your words", err)), false
 	case why != "":
 		return say("%s You can still open another case.", kit.Mrkdwn(why)), true
 	}
@@ -308,7 +309,7 @@ func (c *Counter) join(ctx context.Context, a Asked, id string) (Answer, bool) {
 func (c *Counter) opened(a Asked, sid string, err error) (Answer, bool) {
 	switch {
 	case errors.Is(err, lobby.ErrGone):
-		return say("This question is not open any more."), true
+		return say("This question is not open any more: it was answered, or asked more than a day ago. `/ghost list` shows the cases of this channel."), true
 	case err != nil:
 		c.o.Log.Error("case is not opened", "err", err)
 		return say("No case was opened: the store does not answer. Press again in a moment."), false
@@ -327,6 +328,6 @@ func (c *Counter) linked(ctx context.Context, a Asked, sid string) (Answer, bool
 	if why := c.MayOpen(ctx, a); why != "" {
 		return Answer{Text: why}, true
 	}
-	next, err := c.o.Lobby.Linked(ctx, sid, a.User, "linked "+sid, c.outcome(ctx, sid))
+	next, err := c.o.Lobby.Linked(ctx, sid, a.User, c.outcome(ctx, sid))
 	return c.opened(a, next, err)
 }

@@ -41,7 +41,7 @@ func (c *cache[T]) get(ctx context.Context, key string, within time.Duration, as
 				return none, context.Cause(ctx)
 			}
 		case f != nil && time.Now().Before(f.until):
-			v, err := f.v, f.err
+			v, err := f.v, waits(f.err, time.Until(f.until))
 			c.mu.Unlock()
 			return v, err
 		}
@@ -87,6 +87,15 @@ func patience(err error) time.Duration {
 		return min(limited.RetryAfter, time.Minute)
 	}
 	return sulk
+}
+
+// waits is err with what is left of the wait that Slack asked for.
+func waits(err error, left time.Duration) error {
+	var limited *slackgo.RateLimitedError
+	if errors.As(err, &limited) {
+		return &slackgo.RateLimitedError{RetryAfter: (left + time.Second - 1).Truncate(time.Second)}
+	}
+	return err
 }
 
 // room forgets what is too old when there is too much of it. The caller holds c.mu.

@@ -194,9 +194,14 @@ func TestRateLimitIsObeyed(t *testing.T) {
 			return nil, &slackgo.RateLimitedError{RetryAfter: 30 * time.Second}
 		}}
 		d := New(a, home, 2*time.Second)
-		for range 29 {
-			if _, err := d.Person(t.Context(), "U1", ""); err == nil {
-				t.Fatal("a limited look-up lets somebody")
+		for i := range 29 {
+			_, err := d.Person(t.Context(), "U1", "")
+			var limited *slackgo.RateLimitedError
+			if !errors.As(err, &limited) {
+				t.Fatalf("a limited look-up: %v", err)
+			}
+			if want := time.Duration(30-i) * time.Second; limited.RetryAfter != want { // what is left, not what it was
+				t.Fatalf("after %d s: wait %s, want %s", i, limited.RetryAfter, want)
 			}
 			time.Sleep(time.Second)
 		}
