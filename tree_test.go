@@ -85,12 +85,14 @@ var arrows = map[string][]string{
 	"ghostbot/bot/factor":       {"ghostbot/store"},
 	"ghostbot/bot/slack":        {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/agent/hosts", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/bot/slack/...", "ghostbot/bot/thread", "ghostbot/safeexec", "ghostbot/agent"},
 
-	"ghostbot/bot/lobby":          {"ghostbot/agent", "ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/thread", "ghostbot/store"},
-	"ghostbot/bot/slack/kit":      {"ghostbot/bot/show"},
-	"ghostbot/bot/slack/attach":   {"ghostbot/bot/show", "ghostbot/bot/slack/kit"},
-	"ghostbot/bot/slack/entry":    {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/kit", "ghostbot/bot/slack/shortcut"},
-	"ghostbot/bot/slack/home":     {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/entry", "ghostbot/bot/slack/kit"},
-	"ghostbot/bot/slack/shortcut": {"ghostbot/bot/show"},
+	"ghostbot/bot/lobby":             {"ghostbot/agent", "ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/thread", "ghostbot/store"},
+	"ghostbot/bot/slack/kit":         {"ghostbot/bot/show"},
+	"ghostbot/bot/slack/kit/kittest": {"ghostbot/bot/slack/kit"},
+	"ghostbot/bot/slack/window":      {"ghostbot/bot/slack/kit"},
+	"ghostbot/bot/slack/attach":      {"ghostbot/bot/show", "ghostbot/bot/slack/kit"},
+	"ghostbot/bot/slack/entry":       {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/kit", "ghostbot/bot/slack/shortcut"},
+	"ghostbot/bot/slack/home":        {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/entry", "ghostbot/bot/slack/kit"},
+	"ghostbot/bot/slack/shortcut":    {"ghostbot/bot/show"},
 
 	"ghostbot/forensics":   {"ghostbot/forensics/..."},
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},
@@ -227,7 +229,7 @@ func load(t *testing.T, root string) (map[string]*pkg, *token.FileSet) {
 // testCode are packages that only tests import: a conformance suite, and what
 // starts programs for them or stands in for one.
 func testCode(path string) bool {
-	return path == "ghostbot/store/storetest" || path == "ghostbot/internal/sim/azure/lab" || path == "ghostbot/internal/sim/azure/fakeaz"
+	return path == "ghostbot/store/storetest" || path == "ghostbot/bot/slack/kit/kittest" || path == "ghostbot/internal/sim/azure/lab" || path == "ghostbot/internal/sim/azure/fakeaz"
 }
 
 func (p *pkg) add(fset *token.FileSet, path string, f *ast.File) {

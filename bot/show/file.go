@@ -19,6 +19,9 @@ const (
 // Pictures are what the product's analysis draws, by the ends of their names.
 var Pictures = []string{"throughput", "rtt", "sequence", "ladder"}
 
+// titles are the same for people.
+var titles = map[string]string{"throughput": "Throughput", "rtt": "Round-trip times", "sequence": "One TCP stream", "ladder": "One exchange, packet by packet"}
+
 // draws reports whether a command is the product's analysis of a capture with pictures.
 // No other program's file is taken for a picture, whatever its name: nothing looks into one for
 // credentials.
@@ -34,11 +37,12 @@ func (s *Fold) keepPlots(r safeexec.Result) {
 	for _, a := range r.Artefacts {
 		name := a.Path[strings.LastIndexByte(a.Path, '/')+1:]
 		stem, of := strings.CutSuffix(name, ".png")
-		if !of || a.SHA256 == "" || len(s.plots) == plotsMost || !slices.Contains(Pictures, stem[strings.LastIndexByte(stem, '_')+1:]) {
+		kind := stem[strings.LastIndexByte(stem, '_')+1:]
+		if !of || a.SHA256 == "" || len(s.plots) == plotsMost || !slices.Contains(Pictures, kind) {
 			continue
 		}
 		if !slices.ContainsFunc(s.plots, func(v PlotView) bool { return v.SHA256 == a.SHA256 }) {
-			s.plots = append(s.plots, PlotView{Name: name, SHA256: a.SHA256, Title: "Plot: " + OneLine(stem)})
+			s.plots = append(s.plots, PlotView{Name: name, SHA256: a.SHA256, Title: titles[kind] + ", of " + OneLine(strings.TrimSuffix(stem, "_"+kind))})
 		}
 	}
 }

@@ -8,18 +8,14 @@ import (
 	"github.com/slack-go/slack/slackevents"
 
 	"ghostbot/bot"
+	"ghostbot/bot/slack/window"
 	"ghostbot/safeexec"
 )
 
 // openCode asks whoever pressed Approve for their second factor. The press decided
 // nothing, and everything is checked again when the code is sent.
 func (f *Front) openCode(ctx context.Context, cb slackgo.InteractionCallback, value, command string) {
-	input := slackgo.NewPlainTextInputBlockElement(plainText("Six digits", 100), "code")
-	input.MaxLength = 12
-	code := slackgo.NewInputBlock("code", plainText("Code of your authenticator app", 100), plainText("A code counts once. Nobody but this window asks you for it.", 150), input)
-	view := modal(viewCode, value+" "+cb.Container.MessageTs, "Approve with a code", "Approve", "Back",
-		slackgo.NewRichTextBlock("command", pre(wrapArgs(cut(command, commandMax), 60))), code)
-	if !f.openView(ctx, cb, view) {
+	if !f.openView(ctx, cb, window.Code(value+" "+cb.Container.MessageTs, command)) {
 		f.whisper(cb, "The window for the code did not open in time, and nothing was decided. Press Approve again.")
 	}
 }

@@ -39,7 +39,7 @@ func (f *Front) attend(desk *bot.Desk) {
 	members := entry.NewMembers(f.api)
 	f.counter = entry.New(entry.Options{Desk: desk, Lobby: f.lobby, API: f.api, Person: f.Person, Channels: members.Of,
 		Base: f.base, Introduce: f.introduce, Log: f.log, Within: ackWithin})
-	f.tabs = home.New(home.Options{Lobby: f.lobby, API: f.api, Channels: members.Of, Base: f.base, Log: f.log})
+	f.tabs = home.New(home.Options{Lobby: f.lobby, API: f.api, Channels: members.Of, Base: f.base, Redact: f.redact, Log: f.log})
 	f.told = entry.NewOnce(20 * time.Second)
 	f.asked = entry.NewOnce(10 * time.Minute) // after that Slack delivers no event again
 }
@@ -302,6 +302,7 @@ func (f *Front) sentSymptom(ctx context.Context, j job, cb slackgo.InteractionCa
 func (f *Front) tell(ctx context.Context, cb slackgo.InteractionCallback, out entry.Answer) {
 	tctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
+	out = f.whole(out)
 	opts := []slackgo.MsgOption{slackgo.MsgOptionResponseURL(cb.ResponseURL, slackgo.ResponseTypeEphemeral), slackgo.MsgOptionText(out.Text, false)}
 	if len(out.Blocks) > 0 {
 		opts = append(opts, slackgo.MsgOptionBlocks(out.Blocks...))

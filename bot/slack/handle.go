@@ -16,6 +16,7 @@ import (
 	"ghostbot/bot/show"
 	"ghostbot/bot/slack/entry"
 	"ghostbot/bot/slack/kit"
+	"ghostbot/bot/slack/window"
 	"ghostbot/safeexec"
 )
 
@@ -33,6 +34,7 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 		f.ack(ctx, j, nil)
 		return
 	}
+	out = f.whole(out)
 	answer := map[string]any{"response_type": "ephemeral", "text": out.Text}
 	if out.Blocks != nil {
 		answer["blocks"] = out.Blocks
@@ -47,7 +49,7 @@ func (f *Front) readOut(ctx context.Context, j job, c slackgo.SlashCommand, a en
 	f.whispers.leave(f.log, func(ctx context.Context) {
 		rctx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
-		out := f.counter.Do(rctx, a, f.plain(rctx, c.Text))
+		out := f.whole(f.counter.Do(rctx, a, f.plain(rctx, c.Text)))
 		opts := []slackgo.MsgOption{slackgo.MsgOptionResponseURL(c.ResponseURL, slackgo.ResponseTypeEphemeral), slackgo.MsgOptionText(out.Text, false)}
 		if out.Blocks != nil {
 			opts = append(opts, slackgo.MsgOptionBlocks(out.Blocks...))
@@ -56,6 +58,12 @@ func (f *Front) readOut(ctx context.Context, j job, c slackgo.SlashCommand, a en
 			f.log.Warn("answer to a command is not shown", "channel", c.ChannelID, "err", err)
 		}
 	})
+}
+
+// whole looks for credentials in an answer as it was put together.
+func (f *Front) whole(a entry.Answer) entry.Answer {
+	a.Text, a.Blocks = kit.Whole(a.Text, a.Blocks, f.redact)
+	return a
 }
 
 // introduce lets the journal have the name of somebody who did something that counts;
@@ -229,6 +237,7 @@ func (f *Front) whisperAbout(about, channel, thread, user, text string, blocks .
 	f.whispers.leave(f.log, func(ctx context.Context) {
 		wctx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
+		text, blocks := kit.Whole(text, blocks, f.redact)
 		opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false)}
 		if len(blocks) > 0 {
 			opts = append(opts, slackgo.MsgOptionBlocks(blocks...))
@@ -363,7 +372,7 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		f.whisperAbout(w.ts, w.channel, w.thread, w.user, mrkdwn(why))
 	}
 	if errors.Is(err, bot.ErrClosed) {
-		f.whisperTo(w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate <symptom>`.")
+		f.whisperTo(w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate &lt;symptom&gt;`.")
 		return nil
 	}
 	return err
@@ -408,46 +417,19 @@ func unmarkup(s string, name func(id string) string) string {
 // typed so.
 var markupForms = regexp.MustCompile(`<((?:@[UW][A-Z0-9]|#[CG][A-Z0-9]|![a-z]|https?://|mailto:|tel:)[^<>\n]*)>`)
 
-// Modal callback ids.
-const (
-	viewReason = "ghost_reason"
-	viewEdit   = "ghost_edit"
-	viewCode   = "ghost_code"
-)
-
-// cannedReasons are offered beside free text; the brain reads the words.
-var cannedReasons = []string{
-	"Wrong target", "Too risky right now", "Not needed, try something else", "I will check this myself", "Wrong resource group, account or name",
-}
-
 // openReason asks for the reason of a denial that is already stored.
 func (f *Front) openReason(ctx context.Context, cb slackgo.InteractionCallback, c bot.Click, value string) {
-	var opts []*slackgo.OptionBlockObject
-	for _, r := range cannedReasons {
-		opts = append(opts, slackgo.NewOptionBlockObject(r, plainText(r, 75), nil))
-	}
-	pick := slackgo.NewInputBlock("canned", plainText("Reason", 100), nil, slackgo.NewOptionsSelectBlockElement(slackgo.OptTypeStatic, plainText("Choose a reason", 100), "canned", opts...))
-	pick.Optional = true
-	words := slackgo.NewPlainTextInputBlockElement(plainText("What should the bot do instead?", 100), "words")
-	words.Multiline, words.MaxLength = true, 1000
-	free := slackgo.NewInputBlock("words", plainText("In your own words", 100), plainText("The bot reads this and plans around it.", 150), words)
-	free.Optional = true
-	view := modal(viewReason, value, "Denied", "Send", "Skip",
-		section("The command is *denied* and nothing runs. A reason helps the investigation."), pick, free)
-	if !f.openView(ctx, cb, view) {
+	if !f.openView(ctx, cb, window.Reason(value)) {
 		if _, err := f.desk.Reason(ctx, c); err != nil { // no words will come: do not wait for them
 			f.log.Warn("wait for a reason is not closed", "session_id", c.SessionID, "err", err)
 		}
 	}
 }
 
-func modal(id, meta, title, submit, closeText string, blocks ...slackgo.Block) slackgo.ModalViewRequest {
-	return kit.Modal(id, meta, title, submit, closeText, blocks...)
-}
-
 func (f *Front) openView(ctx context.Context, cb slackgo.InteractionCallback, v slackgo.ModalViewRequest) bool {
 	octx, done := context.WithTimeout(ctx, 3*time.Second)
 	defer done()
+	v = kit.WholeView(v, f.redact)
 	if _, err := f.api.OpenViewContext(octx, cb.TriggerID, v); err != nil {
 		f.log.Warn("window is not opened", "view", v.CallbackID, "err", err)
 		return false
@@ -475,11 +457,7 @@ func (f *Front) openEdit(ctx context.Context, cb slackgo.InteractionCallback, a 
 		f.retire(cb, r.Live)
 		return
 	}
-	input := slackgo.NewPlainTextInputBlockElement(nil, "command")
-	input.InitialValue, input.Multiline, input.MaxLength = cut(command, commandMax), true, commandMax
-	block := slackgo.NewInputBlock("command", plainText("Command", 100), plainText("One command without pipes or substitutions. It is classified again and, unless it is read-only, asked for again.", 300), input)
-	view := modal(viewEdit, a.Value+" "+cb.Container.MessageTs+" "+a.ActionTs, "Edit the command", "Propose", "Keep as it is", block)
-	if !f.openView(ctx, cb, view) {
+	if !f.openView(ctx, cb, window.Edit(a.Value+" "+cb.Container.MessageTs+" "+a.ActionTs, command)) {
 		f.release(ctx, c)
 		f.whisper(cb, "The edit window did not open in time. Press Modify again.")
 	}
@@ -512,12 +490,12 @@ func (f *Front) submitted(ctx context.Context, j job, cb slackgo.InteractionCall
 	sctx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
 	switch cb.View.CallbackID {
-	case viewReason:
+	case window.ViewReason:
 		c.Text = reasonText(cb)
 		f.finish(ctx, j, "words", func() (bot.Reply, error) { return f.desk.Reason(sctx, c) })
-	case viewCode:
+	case window.ViewCode:
 		f.sentCode(ctx, sctx, j, cb, c, meta)
-	case viewEdit:
+	case window.ViewEdit:
 		c.Action, c.Text = safeexec.Modify, inputValue(cb, "command", "command")
 		if len(meta) > 3 {
 			c.Addr = meta[3]
@@ -598,13 +576,13 @@ func (f *Front) closed(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	meta := strings.Fields(cb.View.PrivateMetadata)
 	c, ok := clickOf(cb, strings.Join(meta[:min(3, len(meta))], " "))
 	switch {
-	case ok && cb.View.CallbackID == viewReason:
+	case ok && cb.View.CallbackID == window.ViewReason:
 		rctx, done := context.WithTimeout(ctx, ackWithin)
 		defer done()
 		if _, err := f.desk.Reason(rctx, c); err != nil {
 			f.log.Warn("wait for a reason is not closed", "session_id", c.SessionID, "err", err)
 		}
-	case ok && cb.View.CallbackID == viewEdit && len(meta) > 4:
+	case ok && cb.View.CallbackID == window.ViewEdit && len(meta) > 4:
 		c.Delivery = editDelivery(cb.User.ID, meta[4])
 		f.release(ctx, c)
 	}

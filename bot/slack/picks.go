@@ -6,6 +6,7 @@ import (
 
 	slackgo "github.com/slack-go/slack"
 
+	"ghostbot/agent"
 	"ghostbot/bot/show"
 )
 
@@ -40,11 +41,12 @@ func picks(m show.Message) []slackgo.Block {
 		}
 		return []slackgo.Block{slackgo.NewRichTextBlock("picked", slackgo.NewRichTextSection(bold("Selected  "), word(cut(isolate(strings.Join(labels, "; ")), 1500))))}
 	}
+	label, about := widths(q.Picks)
 	var out []slackgo.Block
 	for i := 0; i < len(q.Picks); i += groupMax {
 		var all, on []*slackgo.OptionBlockObject
 		for _, p := range q.Picks[i:min(i+groupMax, len(q.Picks))] {
-			o := slackgo.NewOptionBlockObject(p.Key, plainText(oneLine(p.Label), optionMax), plainText(oneLine(p.About), optionMax))
+			o := slackgo.NewOptionBlockObject(p.Key, plainText(oneLine(p.Label), label), plainText(oneLine(p.About), about))
 			if all = append(all, o); p.Selected {
 				on = append(on, o)
 			}
@@ -54,6 +56,23 @@ func picks(m show.Message) []slackgo.Block {
 		out = append(out, slackgo.NewActionBlock(fmt.Sprintf("picks%d", i/groupMax), boxes))
 	}
 	return out
+}
+
+// picksRoom is how many characters all boxes of a message have together.
+const picksRoom = 6400
+
+// widths are how long the texts of a box may be, so that all of them find room in one message: what is
+// ticked at first stands in it twice.
+func widths(picks []agent.Pick) (label, about int) {
+	n := len(picks)
+	for _, p := range picks {
+		if p.Selected {
+			n++
+		}
+	}
+	each := picksRoom / n
+	label = min(optionMax, max(each*3/5, 2))
+	return label, min(optionMax, max(each-label, 2))
 }
 
 // picked is what is ticked in the message whose button was pressed.

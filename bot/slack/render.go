@@ -56,13 +56,6 @@ func render(m show.Message) (text string, blocks []slackgo.Block) {
 	return escape(cut(m.Text, 2900)), blocks
 }
 
-func pre(s string) slackgo.RichTextElement {
-	p := &slackgo.RichTextPreformatted{}
-	p.Type = slackgo.RTEPreformatted
-	p.Elements = []slackgo.RichTextSectionElement{word(clean(s))}
-	return p
-}
-
 // fact is a line of a block: a name of this front's, and untrusted words, in which
 // nothing is markup.
 func fact(name, value string) slackgo.RichTextElement {
@@ -186,7 +179,7 @@ func renderProgress(m show.Message) (string, []slackgo.Block) {
 	}
 	blocks := richText("progress", parts...)
 	if p.Budget != "" {
-		blocks = append(blocks, contextLine("Budget: "+tame(p.Budget)))
+		blocks = append(blocks, contextLine("Budget: "+cut(tame(p.Budget), 300)))
 	}
 	return escape(cut(orElse(oneLine(m.Text), "Reading the symptom"), 300)), blocks
 }
@@ -211,9 +204,9 @@ func hypothesisList(hs []agent.Hypothesis) slackgo.RichTextElement {
 	}
 	items := make([]slackgo.RichTextElement, 0, len(hs))
 	for _, h := range hs {
-		line := []slackgo.RichTextSectionElement{bold(oneLine(h.ID) + " " + string(h.State)), word("  " + cut(oneLine(h.Description), 300))}
+		line := []slackgo.RichTextSectionElement{bold(oneLine(h.ID) + " " + string(h.State)), word("  " + cut(oneLine(h.Description), 260))}
 		if h.Why != "" {
-			line = append(line, word(" — "+cut(oneLine(h.Why), 200)))
+			line = append(line, word(" — "+cut(oneLine(h.Why), 180)))
 		}
 		items = append(items, slackgo.NewRichTextSection(line...))
 	}
@@ -223,18 +216,16 @@ func hypothesisList(hs []agent.Hypothesis) slackgo.RichTextElement {
 func stepList(steps []show.Step) slackgo.RichTextElement {
 	items := make([]slackgo.RichTextElement, 0, len(steps))
 	for _, s := range steps {
-		line := s.State
+		line := cut(oneLine(s.State), 60)
 		if s.Seconds >= 0.1 {
 			line += fmt.Sprintf(" (%.1f s)", s.Seconds)
 		}
-		items = append(items, slackgo.NewRichTextSection(code(cut(s.Command, 200)), word("  "+oneLine(line))))
+		items = append(items, slackgo.NewRichTextSection(code(cut(s.Command, 180)), word("  "+line)))
 	}
 	return slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...)
 }
 
-// commandMax is the longest command that a card offers for approval: beyond it
-// people cannot read what they approve.
-const commandMax = 2500
+const commandMax = kit.CommandMax
 
 func renderCard(c *show.CardView) (string, []slackgo.Block) {
 	short := cut(oneLine(c.Command), 60)
@@ -436,12 +427,31 @@ func batches(lines []string, n int) []string {
 	return out
 }
 
+// commandsRoom is how many characters the commands of a question have together: a message
+// that is too long is refused by Slack, and nobody could answer it.
+const commandsRoom = 6400
+
+// fitting are the commands that have room in a question, whole, and how many have none.
+func fitting(commands []string) (fit []string, hidden int) {
+	n := 0
+	for i, c := range commands {
+		if n += len([]rune(c)) + 1; n > commandsRoom {
+			return commands[:i], len(commands) - i
+		}
+	}
+	return commands, 0
+}
+
 func renderQuestion(m show.Message) (string, []slackgo.Block) {
 	q, a := m.Question.Question, m.Question.Answer
 	text := cut(q.Text, 1500) // with a full page of picks it stays within what Slack takes of one message
 	blocks := []slackgo.Block{slackgo.NewRichTextBlock("question", slackgo.NewRichTextSection(word(clean(text))))}
-	for i, part := range batches(m.Question.Commands, commandMax) {
+	commands, hidden := fitting(m.Question.Commands)
+	for i, part := range batches(commands, commandMax) {
 		blocks = append(blocks, slackgo.NewRichTextBlock(fmt.Sprintf("commands%d", i), pre(part)))
+	}
+	if hidden > 0 && a == nil {
+		blocks = append(blocks, contextLine(fmt.Sprintf("*%d more commands* have no room here, and nobody decides about what is not shown: only answers that let nothing of it run can be given.", hidden)))
 	}
 	blocks = append(blocks, picks(m)...)
 	if a != nil {
@@ -458,6 +468,9 @@ func renderQuestion(m show.Message) (string, []slackgo.Block) {
 	}
 	var els []slackgo.BlockElement
 	for _, o := range q.Options {
+		if hidden > 0 && o.Key == q.Grants {
+			continue
+		}
 		els = append(els, slackgo.NewButtonBlockElement(actAnswer+o.Key, m.SessionID+" "+q.ID+" "+o.Key, plainText(o.Label, 75)))
 	}
 	if len(els) > 0 {
@@ -541,7 +554,7 @@ func renderReport(m show.Message) (string, []slackgo.Block) {
 	if len(r.Causes) > 0 {
 		var items []slackgo.RichTextElement
 		for _, c := range r.Causes[:min(len(r.Causes), 6)] {
-			items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(c.Statement), 500)+"  "), code(cut(strings.Join(c.Evidence, " "), 200))))
+			items = append(items, slackgo.NewRichTextSection(word(cut(oneLine(c.Statement), 500)+"  "), code(cut(strings.Join(c.Evidence, " "), 120))))
 		}
 		parts = append(parts, slackgo.NewRichTextSection(bold("Cause, with the entries that show it")), slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...))
 	}
@@ -583,6 +596,7 @@ func richText(id string, elements ...slackgo.RichTextElement) []slackgo.Block {
 	return kit.RichText(id, elements...)
 }
 func word(s string) slackgo.RichTextSectionElement { return kit.Word(s) }
+func pre(s string) slackgo.RichTextElement         { return kit.Pre(s) }
 func bold(s string) slackgo.RichTextSectionElement { return kit.Bold(s) }
 func code(s string) slackgo.RichTextSectionElement { return kit.Code(s) }
 func section(s string) slackgo.Block               { return kit.Section(s) }

@@ -61,34 +61,12 @@ func mentions(ids []string) string {
 
 func oneLine(s string) string { return show.OneLine(s) }
 
-// wrapArgs breaks a quoted command line at blanks outside quotes, so that no
-// argument hides behind a phone's edge. What is hashed and run is the list.
-func wrapArgs(s string, width int) string {
-	var b strings.Builder
-	col, quote := 0, rune(0)
-	for _, r := range s {
-		switch {
-		case quote != 0 && r == quote:
-			quote = 0
-		case quote == 0 && (r == '\'' || r == '"'):
-			quote = r
-		}
-		if r == ' ' && quote == 0 && col >= width {
-			b.WriteString("\n    ")
-			col = 4
-			continue
-		}
-		b.WriteRune(r)
-		col++
-	}
-	return b.String()
-}
-
 // The room kit makes untrusted text harmless; these are its names here.
 func escape(s string) string                               { return kit.Escape(s) }
 func isolate(s string) string                              { return kit.Isolate(s) }
 func mention(id string) string                             { return kit.Mention(id) }
 func cut(s string, n int) string                           { return kit.Cut(s, n) }
+func wrapArgs(s string, width int) string                  { return kit.WrapArgs(s, width) }
 func plainText(s string, n int) *slackgo.TextBlockObject   { return kit.PlainText(s, n) }
 func mrkdwn(s string) string                               { return kit.Mrkdwn(s) }
 func marked(s string, text, id func(string) string) string { return kit.Marked(s, text, id) }

@@ -3,8 +3,6 @@ package slack
 import (
 	"encoding/json"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"regexp"
 	"slices"
@@ -13,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"ghostbot/bot/slack/kit"
+	"ghostbot/bot/slack/kit/kittest"
 	slacksim "ghostbot/internal/sim/slack"
 	"ghostbot/internal/sim/slack/blockkit"
 	"ghostbot/safeexec/redact"
@@ -71,7 +70,7 @@ var ours = regexp.MustCompile(`<@U1>|<!subteam\^S1>|<!date\^[0-9]+\^\{[a-z_]+\}[
 var turning = regexp.MustCompile("[\u202a-\u202e\u2066\u2067\u200e\u200f\u061c\x00-\x08\x0b-\x1f]")
 
 // checkSafe holds one message against everything that must not be in it.
-func checkSafe(t *testing.T, name, text string, blocks []slackgo.Block, limits *limits) (raw []byte) {
+func checkSafe(t *testing.T, name, text string, blocks []slackgo.Block, limits *kittest.Limits) (raw []byte) {
 	t.Helper()
 	raw, err := json.Marshal(blocks)
 	if err != nil {
@@ -84,10 +83,8 @@ func checkSafe(t *testing.T, name, text string, blocks []slackgo.Block, limits *
 	for _, v := range blockkit.CheckMessage(list) {
 		t.Errorf("%s: %+v", name, v)
 	}
-	if limits != nil {
-		for _, v := range limits.message(list) {
-			t.Errorf("%s: %s", name, v)
-		}
+	for _, v := range limits.Message(text, blocks) {
+		t.Errorf("%s: %s", name, v)
 	}
 	if n := textLen(raw); n > 10000 {
 		t.Errorf("%s: %d characters in all", name, n)
@@ -113,7 +110,7 @@ func checkSafe(t *testing.T, name, text string, blocks []slackgo.Block, limits *
 // forged, nothing breaks out, and no limit is exceeded; the workspace, which reads mentions as Slack
 // does, says the same.
 func TestNoTextGetsOut(t *testing.T) {
-	limits := readLimits(t)
+	limits := kittest.Read(t, "../..")
 	s, err := slacksim.New(slacksim.Options{NoEcho: true})
 	if err != nil {
 		t.Fatal(err)
@@ -187,155 +184,9 @@ func TestCredentialsInParts(t *testing.T) {
 	}
 }
 
-// Every window that can be opened is within the limits of both.
-func TestEveryWindowIsWithinLimits(t *testing.T) {
-	limits := readLimits(t)
-	long := strings.Repeat(hostile, 60)
-	input := slackgo.NewPlainTextInputBlockElement(nil, "command")
-	input.InitialValue, input.Multiline, input.MaxLength = kit.Cut(long, commandMax), true, commandMax
-	v := kit.Modal(viewEdit, kit.Cut(long, 300), long, long, long,
-		slackgo.NewInputBlock("command", kit.PlainText(long, 100), kit.PlainText(long, 300), input), kit.Section(kit.Escape(kit.Cut(long, 400))))
-	raw, err := json.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var view map[string]any
-	if err := json.Unmarshal(raw, &view); err != nil {
-		t.Fatal(err)
-	}
-	for _, bad := range blockkit.CheckView(view) {
-		t.Errorf("%+v", bad)
-	}
-	list, _ := view["blocks"].([]any)
-	if limits != nil {
-		for _, bad := range limits.message(list) {
-			t.Error(bad)
-		}
-	}
-}
-
-// limits is the reference table of Slack's limits, read by a checker of its own: no
-// code of the workspace's is in it.
-type limits struct {
-	Objects, Elements, Blocks map[string]struct {
-		Fields map[string]limit `json:"fields"`
-	}
-}
-
-type limit struct {
-	Kind     string `json:"kind"`
-	Required bool   `json:"required"`
-	Min, Max int
-	Values   []string `json:"values"`
-	Items    *limit   `json:"items"`
-	Ref      string   `json:"ref"`
-	Types    []string `json:"text_types"`
-}
-
-// readLimits is nil where the reference is not there.
-func readLimits(t *testing.T) *limits {
-	t.Helper()
-	raw, err := os.ReadFile(filepath.Join("..", "..", "..", "shared", "blockkit_limits.json"))
-	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Logf("the reference is not here: %v", err)
-		return nil
-	}
-	var l limits
-	if err := json.Unmarshal(raw, &l); err != nil {
-		t.Fatal(err)
-	}
-	return &l
-}
-
-func (l *limits) message(list []any) (bad []string) {
-	if len(list) > 100 {
-		bad = append(bad, "too many blocks")
-	}
-	for _, b := range list {
-		bad = append(bad, l.typed(b, "block")...)
-	}
-	return bad
-}
-
-// typed checks an object by the fields of its type.
-func (l *limits) typed(v any, at string) (bad []string) {
-	m, ok := v.(map[string]any)
-	if !ok {
-		return []string{at + ": not an object"}
-	}
-	name, _ := m["type"].(string)
-	shape, ok := l.Blocks[name]
-	if e, element := l.Elements[name]; !ok && element {
-		shape, ok = e, true
-	}
-	if !ok {
-		return nil // parts of rich text
-	}
-	return l.fields(m, shape.Fields, at+"."+name)
-}
-
-func (l *limits) fields(m map[string]any, fields map[string]limit, at string) (bad []string) {
-	for k, f := range fields {
-		v, there := m[k]
-		if !there || v == nil {
-			if f.Required {
-				bad = append(bad, at+"."+k+" is missing")
-			}
-			continue
-		}
-		bad = append(bad, l.field(v, f, at+"."+k)...)
-	}
-	return bad
-}
-
-func (l *limits) field(v any, f limit, at string) (bad []string) {
-	long := func(s string) {
-		if n := utf8.RuneCountInString(s); f.Max > 0 && n > f.Max || n < f.Min {
-			bad = append(bad, at+" has a length that is not allowed")
-		}
-	}
-	switch v := v.(type) {
-	case string:
-		long(v)
-		if f.Kind == "enum" && !slices.Contains(f.Values, v) {
-			bad = append(bad, at+" is "+v)
-		}
-	case []any:
-		if f.Max > 0 && len(v) > f.Max || len(v) < f.Min {
-			bad = append(bad, at+" has a number of items that is not allowed")
-		}
-		for _, e := range v {
-			if f.Items != nil && f.Items.Kind != "string" {
-				bad = append(bad, l.field(e, *f.Items, at)...)
-			}
-		}
-	case map[string]any:
-		kind, _ := v["type"].(string)
-		switch {
-		case f.Kind == "text":
-			s, _ := v["text"].(string)
-			long(s)
-			if len(f.Types) > 0 && !slices.Contains(f.Types, kind) {
-				bad = append(bad, at+" is "+kind)
-			}
-		case f.Ref != "":
-			bad = append(bad, l.fields(v, l.Objects[f.Ref].Fields, at)...)
-		default:
-			bad = append(bad, l.typed(v, at)...)
-		}
-	}
-	return bad
-}
-
 // Both checkers judge what is a little too much, and what is just enough, alike.
 func TestCheckersAgree(t *testing.T) {
-	limits := readLimits(t)
-	if limits == nil {
-		t.Skip("the reference is not here")
-	}
+	limits := kittest.Read(t, "../..")
 	text := func(n int) map[string]any {
 		return map[string]any{"type": "plain_text", "text": strings.Repeat("x", n)}
 	}
@@ -356,7 +207,15 @@ func TestCheckersAgree(t *testing.T) {
 	} {
 		for i, bad := range []bool{false, true} {
 			list := []any{b[i]}
-			sim, ref := len(blockkit.CheckMessage(list)) > 0, len(limits.message(list)) > 0
+			raw, err := json.Marshal(list)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var blocks slackgo.Blocks
+			if err := json.Unmarshal(raw, &blocks); err != nil {
+				t.Fatal(err)
+			}
+			sim, ref := len(blockkit.CheckMessage(list)) > 0, len(limits.Message("x", blocks.BlockSet)) > 0
 			if sim != bad || ref != bad {
 				t.Errorf("%s: the workspace refuses %v, the reference %v, want %v", name, sim, ref, bad)
 			}

@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
+	"image/png"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -113,6 +115,36 @@ func TestCaptureWithTheRealAz(t *testing.T) {
 	balanced(t, azure, 1)
 }
 
+// pictures checks that the report of a case comes with pictures of its capture, each with
+// what it shows in words, and each once.
+func (l *lab) pictures(channel, what string) {
+	l.t.Helper()
+	seen := map[string]bool{}
+	for _, m := range l.thread(channel, what) {
+		for _, f := range m.Files {
+			got, ok := l.slack.Workspace().File(f.ID)
+			if !strings.HasPrefix(f.Name, "ghost_plot_") || !ok {
+				continue
+			}
+			kind := strings.Split(strings.TrimPrefix(f.Name, "ghost_plot_"+l.sid(channel, what)+"_"), "_")[0]
+			if seen[kind] {
+				l.t.Errorf("two pictures of %s", kind)
+			}
+			seen[kind] = true
+			if _, err := png.DecodeConfig(bytes.NewReader(got.Content)); err != nil {
+				l.t.Errorf("%s: %v", f.Name, err)
+			}
+			if len(strings.Fields(got.Alt)) < 4 || strings.ContainsAny(got.Alt, "<>\n") {
+				l.t.Errorf("%s: the words for it are %q", f.Name, got.Alt)
+			}
+			l.t.Logf("%s, %q: %s", f.Name, got.Title, got.Alt)
+		}
+	}
+	if !seen["throughput"] {
+		l.t.Errorf("pictures in the thread: %v", seen)
+	}
+}
+
 // TestBothEndsWithTheRealAz is the same for a pair.
 func TestBothEndsWithTheRealAz(t *testing.T) {
 	azure, env := realAzure(t, func(o *azuresim.Options) {
@@ -154,6 +186,7 @@ func captured(t *testing.T, env []string, script string) (approved, calls []stri
 	approved = l.approveAll("incidents", "web-vm-01", func(int) {})
 	sid := l.sid("incidents", "web-vm-01")
 	l.closed(sid)
+	l.pictures("incidents", "web-vm-01")
 	for _, p := range model.Problems() {
 		t.Error(p)
 	}

@@ -16,6 +16,7 @@ import (
 	slackgo "github.com/slack-go/slack"
 
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/kit/kittest"
 	slacksim "ghostbot/internal/sim/slack"
 )
 
@@ -157,6 +158,10 @@ func TestFilesInAWorkspace(t *testing.T) {
 	}
 }
 
+func TestBuilders(t *testing.T) {
+	kittest.Builders(t, ".", map[string]string{"Instead": "TestRefusals"})
+}
+
 type taker func(slackgo.UploadFileParameters) error
 
 func (f taker) UploadFileContext(_ context.Context, p slackgo.UploadFileParameters) (*slackgo.FileSummary, error) {
@@ -189,6 +194,9 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, m := range []show.Message{printed("x"), plot(t, hostile), {SessionID: sid, Report: &show.Report{}}} {
 		text, blocks := Instead(m, "missing_scope "+hostile)
+		for _, bad := range kittest.Read(t, "../../..").Message(text, blocks) {
+			t.Error(bad)
+		}
 		if !strings.Contains(text, "could not be added as a file: missing_scope") || strings.ContainsAny(text, "<>\n\u202e") || len(blocks) != 1 {
 			t.Errorf("%q", text)
 		}

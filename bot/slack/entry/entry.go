@@ -38,7 +38,7 @@ import (
 
 // Usage is the help text.
 const Usage = "*ghostbot*\n" +
-	"`/ghost investigate <symptom>` opens a case: say what fails, where, since when. Example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`\n" +
+	"`/ghost investigate &lt;symptom&gt;` opens a case: say what fails, where, since when. Example: `/ghost investigate checkout gets 502 from 127.0.0.1:18080 since 10:40`\n" +
 	"`/ghost status [case]` says where a case is\n" +
 	"`/ghost list` lists the cases of this channel, open ones first\n" +
 	"`/ghost stop [case]` ends a case and reports what was found\n" +
@@ -200,6 +200,11 @@ func (c *Counter) ask(ctx context.Context, a Asked, o bot.Opening, sid string) A
 	if err != nil {
 		one = lobby.Case{CaseStatus: bot.CaseStatus{SessionID: sid}}
 	}
+	return c.alike(id, sid, one)
+}
+
+// alike shows the case that looks at the same, with the question of this id.
+func (c *Counter) alike(id, sid string, one lobby.Case) Answer {
 	text := "An open case of this channel looks at the same: `" + kit.Escape(sid) + "`, " + c.link(one.Place, "open its thread") + ". Nothing was started yet."
 	button := func(act, label string, style slackgo.Style) *slackgo.ButtonBlockElement {
 		e := slackgo.NewButtonBlockElement(act, id, kit.PlainText(label, 75))

@@ -32,6 +32,9 @@ const (
 // Slack's limits.
 const pageSize = 10
 
+// textMax bounds the text beside the blocks.
+const textMax = 3900
+
 // List shows one page of the channel's cases; 0 is the first.
 func (c *Counter) List(ctx context.Context, a Asked, page int) Answer {
 	p, err := c.o.Lobby.List(ctx, func(i bot.CaseInfo) bool {
@@ -42,7 +45,7 @@ func (c *Counter) List(ctx context.Context, a Asked, page int) Answer {
 		return say("The cases could not be read. %s", again)
 	}
 	if len(p.Cases) == 0 {
-		return say("No cases in this channel yet. Open one with `/ghost investigate <symptom>`.")
+		return say("No cases in this channel yet. Open one with `/ghost investigate &lt;symptom&gt;`.")
 	}
 	return render(p, time.Now(), c.where)
 }
@@ -72,7 +75,7 @@ func render(p lobby.Page, now time.Time, where func(lobby.Case) string) Answer {
 				slackgo.NewRichTextList(slackgo.RTEListBullet, 0, part.items...))...)
 		}
 	}
-	return Answer{Text: strings.TrimSpace(text.String()), Blocks: append(blocks, turns(p)...)}
+	return Answer{Text: kit.Cut(strings.TrimSpace(text.String()), textMax), Blocks: append(blocks, turns(p)...)}
 }
 
 // turns are the buttons to the neighbours of a page.
@@ -107,7 +110,7 @@ func item(one lobby.Case, now time.Time, url string) (slackgo.RichTextElement, s
 	if kit.SafeLink(url) {
 		line = append(line, kit.Word("  ·  "), slackgo.NewRichTextSectionLinkElement(url, "open", nil))
 	}
-	return slackgo.NewRichTextSection(line...), fmt.Sprintf("%s  %s  %s  %s", one.SessionID, state, kit.Escape(symptom), kit.Escape(strings.Join(facts, ", ")))
+	return slackgo.NewRichTextSection(line...), fmt.Sprintf("%s  %s  %s  %s", one.SessionID, kit.Escape(state), kit.Escape(symptom), kit.Escape(strings.Join(facts, ", ")))
 }
 
 func orDash(s string) string {
@@ -142,7 +145,7 @@ func Verdict(v string) string {
 	case "":
 		return "ended"
 	}
-	return show.OneLine(v)
+	return kit.Cut(show.OneLine(v), 40)
 }
 
 // status says where one case is; where none is meant it lists them.
@@ -185,7 +188,7 @@ func (c *Counter) state(s lobby.State, lead string) Answer {
 		}
 		parts = append(parts, slackgo.NewRichTextSection(kit.Bold("Hypotheses")), slackgo.NewRichTextList(slackgo.RTEListBullet, 0, items...))
 	}
-	return Answer{Text: plain, Blocks: kit.RichText("state", parts...)}
+	return Answer{Text: kit.Cut(plain, textMax), Blocks: kit.RichText("state", parts...)}
 }
 
 func hypothesis(h agent.Hypothesis) slackgo.RichTextElement {
@@ -206,7 +209,11 @@ func (c *Counter) rca(ctx context.Context, a Asked, name string) Answer {
 	if !s.Closed {
 		return c.state(s, "There is no report yet. This is provisional, and nothing of it is proven:")
 	}
-	out := c.state(s, "The report of this case:")
+	return withFile(c.state(s, "The report of this case:"), sid)
+}
+
+// withFile adds the button that sends the report.
+func withFile(out Answer, sid string) Answer {
 	file := slackgo.NewButtonBlockElement(ActFile, sid, kit.PlainText("Send me the file", 75))
 	file.AccessibilityLabel = kit.Cut("Send me the report of "+sid+" as a file", 75)
 	out.Blocks = append(out.Blocks, slackgo.NewActionBlock("report", file))

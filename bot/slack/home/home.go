@@ -53,13 +53,14 @@ type API interface {
 	PublishViewContext(ctx context.Context, req slackgo.PublishViewContextRequest) (*slackgo.ViewResponse, error)
 }
 
-// Options build a Home. All are required.
+// Options build a Home. All but Redact are required.
 type Options struct {
 	Lobby    *lobby.Lobby
 	API      API
 	Channels func(ctx context.Context, user string) (map[string]bool, error) // of which somebody is a member
 	Base     func() string                                                   // address of the workspace
 	Log      *slog.Logger
+	Redact   func(string) string // masks credentials in what is published; nil: nothing is masked here
 }
 
 // Home publishes tabs. Opened and Touch never block.
@@ -224,7 +225,7 @@ func (h *Home) again() {
 }
 
 func (h *Home) show(ctx context.Context, user string) error {
-	blocks := h.view(ctx, user)
+	_, blocks := kit.Whole("", h.view(ctx, user), h.o.Redact)
 	raw, err := json.Marshal(blocks)
 	if err != nil {
 		return err
@@ -318,7 +319,7 @@ func Render(v View, base string) []slackgo.Block {
 		blocks = append(blocks, one(c, base)...)
 	}
 	return append(blocks, slackgo.NewDividerBlock(),
-		kit.ContextLine("`/ghost investigate <symptom>` in a channel opens a case. Only cases of channels that you are a member of are shown here."))
+		kit.ContextLine("`/ghost investigate &lt;symptom&gt;` in a channel opens a case. Only cases of channels that you are a member of are shown here."))
 }
 
 func waiting(w lobby.Waiting, base string) []slackgo.Block {

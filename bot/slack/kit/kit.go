@@ -90,6 +90,9 @@ func Word(s string) slackgo.RichTextSectionElement {
 
 // Bold is Word in bold.
 func Bold(s string) slackgo.RichTextSectionElement {
+	if s == "" {
+		s = " "
+	}
 	return slackgo.NewRichTextSectionTextElement(s, &slackgo.RichTextSectionTextStyle{Bold: true})
 }
 
@@ -194,3 +197,38 @@ func Marked(s string, text, id func(string) string) string {
 
 // ReportName is what the report of a case is called as a file.
 func ReportName(sid string) string { return "ghost_rca_" + sid + ".md" }
+
+// CommandMax is the longest command that is offered for approval: beyond it people
+// cannot read what they approve.
+const CommandMax = 2500
+
+// WrapArgs breaks a quoted command line at blanks outside quotes, so that no
+// argument hides behind a phone's edge. What is hashed and run is the list.
+func WrapArgs(s string, width int) string {
+	var b strings.Builder
+	col, quote := 0, rune(0)
+	for _, r := range s {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '\'' || r == '"'):
+			quote = r
+		}
+		if r == ' ' && quote == 0 && col >= width {
+			b.WriteString("\n    ")
+			col = 4
+			continue
+		}
+		b.WriteRune(r)
+		col++
+	}
+	return b.String()
+}
+
+// Pre is a block of code in a rich text, with lines as they are.
+func Pre(s string) slackgo.RichTextElement {
+	p := &slackgo.RichTextPreformatted{}
+	p.Type = slackgo.RTEPreformatted
+	p.Elements = []slackgo.RichTextSectionElement{Word(show.Clean(s))}
+	return p
+}

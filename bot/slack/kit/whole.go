@@ -34,11 +34,42 @@ func Whole(text string, blocks []slackgo.Block, redact func(string) string) (str
 	if !mask(leaves, redact) {
 		return text, blocks
 	}
+	chosen(v)
 	var out slackgo.Blocks
 	if raw, err = json.Marshal(v); err != nil || json.Unmarshal(raw, &out) != nil {
 		return Withheld, nil
 	}
 	return text, out.BlockSet
+}
+
+// chosen makes the options that are ticked at first the same as those that can be: Slack
+// takes no others.
+func chosen(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			chosen(e)
+		}
+	case map[string]any:
+		options, _ := v["options"].([]any)
+		first, _ := v["initial_options"].([]any)
+		for i, f := range first {
+			for _, o := range options {
+				if o.(map[string]any)["value"] == f.(map[string]any)["value"] {
+					first[i] = o
+				}
+			}
+		}
+		for _, k := range []string{"elements", "element", "accessory"} {
+			chosen(v[k])
+		}
+	}
+}
+
+// WholeView is Whole for a window. What a field begins with is looked at as well.
+func WholeView(v slackgo.ModalViewRequest, redact func(string) string) slackgo.ModalViewRequest {
+	_, v.Blocks.BlockSet = Whole("", v.Blocks.BlockSet, redact)
+	return v
 }
 
 // leaf is a text that people see.
@@ -64,7 +95,10 @@ func gather(v any, kind string, out *[]leaf) {
 		if _, ok := v["text"].(string); ok {
 			*out = append(*out, leaf{v, "text", kind})
 		}
-		for _, k := range []string{"text", "label", "title", "fields", "elements", "element", "accessory", "options", "placeholder", "hint", "confirm"} {
+		if _, ok := v["initial_value"].(string); ok {
+			*out = append(*out, leaf{v, "initial_value", "initial_value"})
+		}
+		for _, k := range []string{"text", "label", "title", "fields", "elements", "element", "accessory", "options", "description", "placeholder", "hint", "confirm", "deny"} {
 			if _, plain := v[k].(string); !plain {
 				gather(v[k], kind, out)
 			}
