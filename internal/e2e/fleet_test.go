@@ -1,8 +1,10 @@
 package e2e
 
 import (
+	"encoding/json"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -20,18 +22,28 @@ const (
 )
 
 // TestFleet lets three replicas carry cases while they are killed, stopped and continued,
-// and their Redis is killed and started again. People press what they see. In the end nothing was done twice,
+// and cut off from Redis, from Slack or from both; while Redis is killed and started again, and hangs until
+// its sentinels replace it. People press what they see. In the end nothing was done twice,
 // no case is lost, what people decided is in the journals, and all journals verify.
 func TestFleet(t *testing.T) {
 	cases, seconds := number(t, "GHOST_FLEET_CASES", fleetCases), number(t, "GHOST_FLEET_SECONDS", fleetSeconds)
-	s := redis.Start(t)
-	r := &riot{fleet: newFleet(t, 3, s.URL()), redis: s, rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0))}
+	servers, sentinels := redis.Replicated(t, 2, 3)
+	r := &riot{servers: servers, sentinels: sentinels, rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), did: map[string]int{}}
+	r.fleet = newFleet(t, 3, redis.SentinelURL(sentinels), "GHOST_REDIS_REPLICAS=1")
+	r.addrs = append([]string{hostOf(t, r.slack.URL)}, sentinels...)
+	for _, s := range servers {
+		r.addrs = append(r.addrs, s.Addr())
+	}
 	for _, l := range r.bots {
+		l.on = newIsland(t, r.addrs...)
 		l.run()
 	}
 	channels := r.someChannels(min(cases, 20))
 	for i := range cases {
 		addr, _ := gateway(t)
+		for _, l := range r.bots {
+			l.on.forward(addr)
+		}
 		r.incidents = append(r.incidents, &incident{channel: channels[i%len(channels)], what: "checkout gets 502 from " + addr, effects: t.TempDir(), pressed: map[string]int{}})
 	}
 	began := time.Now()
@@ -50,15 +62,12 @@ func TestFleet(t *testing.T) {
 		}
 	}()
 	for left := cases; left > 0; {
-		if time.Since(began) > quiet+time.Duration(cases)*6*time.Second+2*time.Minute {
-			t.Fatalf("%d of %d cases do not end", left, cases)
+		if time.Since(began) > quiet+time.Duration(cases)*6*time.Second+4*time.Minute {
+			r.stuck()
 		}
 		left = 0
-		for _, c := range r.incidents {
-			if !c.ended {
-				r.act(c)
-				left++
-			}
+		for _, channel := range channels {
+			left += r.round(channel)
 		}
 		time.Sleep(50 * time.Millisecond)
 	}
@@ -68,7 +77,7 @@ func TestFleet(t *testing.T) {
 	for _, c := range r.incidents {
 		r.check(c)
 	}
-	t.Logf("%d cases in %s: %d kills, %d stops, %d restarts of redis; %d commands repeated, %d decisions taken", cases, time.Since(began).Round(time.Second), r.kills, r.stops, r.restarts, r.repeated, r.taken)
+	t.Logf("%d cases in %s: %v; %d SAFE commands repeated, %d decisions taken, %d cases said that history may be lost", cases, time.Since(began).Round(time.Second), r.did, r.repeated, r.taken, r.forgot)
 }
 
 func number(t *testing.T, name string, n int) int {
@@ -84,13 +93,15 @@ func number(t *testing.T, name string, n int) int {
 // riot is a fleet that is disturbed.
 type riot struct {
 	fleet
-	redis     *redis.Server
+	servers   []*redis.Server
+	sentinels []string
+	addrs     []string // of everything that the bots talk to but the services in trouble
 	rng       *rand.Rand
 	incidents []*incident
-	stopped   *lab // until calm
-	down      bool // redis, until calm
+	undo      func() // takes the last disturbance back
 
-	kills, stops, restarts, repeated, taken int
+	did                     map[string]int
+	repeated, taken, forgot int
 }
 
 // incident is one case and what people did about it.
@@ -98,36 +109,59 @@ type incident struct {
 	channel, what, effects string
 	asked                  time.Time
 	pressed                map[string]int
-	ended                  bool
+	opened, ended          bool // opened: the command was acknowledged
 }
 
 // disturb does one thing to one of what runs.
 func (r *riot) disturb() {
 	l := r.bots[r.rng.IntN(len(r.bots))]
-	switch r.rng.IntN(5) {
-	case 0, 1:
+	kinds := []string{"kills", "kills", "stops", "stops", "cuts from redis", "cuts from everything", "cuts from slack", "restarts of redis", "hangs of redis"}
+	kind := kinds[r.rng.IntN(len(kinds))]
+	r.did[kind]++
+	r.t.Logf("%s %s: bot %d", time.Now().UTC().Format("15:04:05.000"), kind, slices.Index(r.bots, l))
+	switch kind {
+	case "kills":
 		l.kill()
-		r.kills++
-	case 2, 3:
+	case "stops":
 		l.cmd.Process.Signal(syscall.SIGSTOP)
-		r.stopped = l
-		r.stops++
-	default:
-		r.redis.Kill()
-		r.down = true
-		r.restarts++
+		r.undo = func() { l.cmd.Process.Signal(syscall.SIGCONT) }
+	case "cuts from redis":
+		l.on.cut(r.addrs[1:]...)
+		r.undo = l.on.heal
+	case "cuts from slack":
+		l.on.cut(r.addrs[0])
+		r.undo = l.on.heal
+	case "cuts from everything":
+		l.on.cut()
+		r.undo = l.on.heal
+	case "restarts of redis":
+		s := r.primary()
+		s.Kill()
+		r.undo = s.Up
+	case "hangs of redis":
+		s := r.primary()
+		s.Signal(syscall.SIGSTOP)
+		r.undo = func() { s.Signal(syscall.SIGCONT) }
 	}
+}
+
+// primary is the server that the sentinels name.
+func (r *riot) primary() *redis.Server {
+	addr := redis.Primary(r.t, r.sentinels[0])
+	for _, s := range r.servers {
+		if s.Addr() == addr {
+			return s
+		}
+	}
+	r.t.Errorf("the sentinels name %s", addr)
+	return r.servers[0]
 }
 
 // calm lets everything run.
 func (r *riot) calm() {
-	if r.stopped != nil {
-		r.stopped.cmd.Process.Signal(syscall.SIGCONT)
-		r.stopped = nil
-	}
-	if r.down {
-		r.redis.Up()
-		r.down = false
+	if r.undo != nil {
+		r.undo()
+		r.undo = nil
 	}
 	for _, l := range r.bots {
 		if l.dead() {
@@ -136,31 +170,93 @@ func (r *riot) calm() {
 	}
 }
 
+// round lets people look at a channel once and act; left is how many incidents have not
+// ended there.
+func (r *riot) round(channel string) (left int) {
+	var all []message
+	for _, c := range r.incidents {
+		if c.channel != channel || c.ended {
+			continue
+		}
+		if all == nil {
+			all = r.messages(channel)
+		}
+		r.act(c, all)
+		if !c.ended {
+			left++
+		}
+	}
+	return left
+}
+
+// stuck ends a test whose cases do not end, and says where they are.
+func (r *riot) stuck() {
+	r.t.Helper()
+	for _, c := range r.incidents {
+		if c.ended {
+			continue
+		}
+		for _, ms := range c.threads(r.messages(c.channel)) {
+			for _, m := range ms {
+				r.t.Logf("#%s %s: %.300s", c.channel, m.TS, m.Text)
+			}
+		}
+		r.t.Errorf("%s does not end (acknowledged: %v)", c.what, c.opened)
+	}
+	r.t.FailNow()
+}
+
+// threads are the threads of an incident: more than one when somebody typed again what
+// nobody had confirmed.
+func (c *incident) threads(all []message) map[string][]message {
+	out := map[string][]message{}
+	for _, m := range all {
+		if root := m.Thread == "" || m.Thread == m.TS; root && strings.Contains(m.Text, "Investigating: "+c.what) {
+			out[m.TS] = append(out[m.TS], m)
+		} else if !root && out[m.Thread] != nil {
+			out[m.Thread] = append(out[m.Thread], m)
+		}
+	}
+	return out
+}
+
 // act is what people do: they open the case, edit its first card, approve the edited
 // command, deny the rest, and press again what was not taken.
-func (r *riot) act(c *incident) {
-	ms := r.thread(c.channel, c.what)
-	if len(ms) == 0 {
-		if time.Since(c.asked) > 5*time.Second {
-			r.command(c.channel, r.approver(0), "/ghost investigate "+c.what)
+func (r *riot) act(c *incident, all []message) {
+	threads := c.threads(all)
+	if len(threads) == 0 {
+		if time.Since(c.asked) > 5*time.Second && !c.opened {
+			o := r.command(c.channel, r.approver(0), "/ghost investigate "+c.what)
+			c.opened = o.OK && o.private() == ""
 			c.asked = time.Now()
 		}
 		return
 	}
-	for _, m := range ms {
-		switch {
-		case strings.HasPrefix(m.Text, "Investigation ended"):
-			c.ended = true
-		case strings.HasPrefix(m.Text, "It is not known what") && strings.Contains(m.all(), "ghost_answer_"):
-			r.click(c.channel, r.approver(1), m.TS, "Leave it")
-		case !strings.HasPrefix(m.Text, "Approval needed: ") || time.Since(c.asked) < 2*time.Second:
-		case strings.Contains(m.Text, "mktemp"):
-			r.press(c, m, "Approve", "APPROVED", nil)
-		case strings.Contains(m.Text, "tcpdump"):
-			r.press(c, m, "Modify", "MODIFIED", map[string]any{"command": "mktemp -p " + c.effects})
-		default:
-			r.press(c, m, "Deny", "DENIED", map[string]any{"words": "not on this host"})
+	ended := 0
+	for _, ms := range threads {
+		for _, m := range ms {
+			if strings.HasPrefix(m.Text, "Investigation ended") {
+				ended++
+				break
+			}
+			r.look(c, m)
 		}
+	}
+	c.ended = ended == len(threads)
+}
+
+// look is what people do about one message.
+func (r *riot) look(c *incident, m message) {
+	switch {
+	case strings.HasPrefix(m.Text, "It is not known what") && strings.Contains(m.all(), "ghost_answer_"):
+		r.click(c.channel, r.approver(1), m.TS, "Leave it")
+	case !strings.HasPrefix(m.Text, "Approval needed: ") || time.Since(c.asked) < 2*time.Second:
+	case strings.Contains(m.Text, "mktemp"):
+		r.press(c, m, "Approve", "APPROVED", nil)
+	case strings.Contains(m.Text, "tcpdump"):
+		r.press(c, m, "Modify", "MODIFIED", map[string]any{"command": "mktemp -p " + c.effects})
+	default:
+		r.press(c, m, "Deny", "DENIED", map[string]any{"words": "not on this host"})
 	}
 }
 
@@ -180,17 +276,59 @@ func (r *riot) press(c *incident, m message, label, decision string, form map[st
 	}
 }
 
-// check holds one case against the promises.
+// check holds what became of one incident against the promises.
 func (r *riot) check(c *incident) {
 	r.t.Helper()
-	sid := r.sid(c.channel, c.what)
-	r.until(time.Minute, "the case is closed", func() bool { return r.isClosed(sid) })
-	r.verified(sid)
-	entries := r.journal(sid)
+	sids := map[string]bool{}
+	for _, ms := range c.threads(r.messages(c.channel)) {
+		sids[sidOf(ms[0].all())] = true
+	}
+	decisions, approved, lost := map[string]int{}, 0, false
+	for sid := range sids {
+		r.until(time.Minute, "the case is closed", func() bool { return r.isClosed(sid) })
+		r.verified(sid)
+		entries := r.journal(sid)
+		j := r.sound(sid, entries)
+		for d, n := range j.decisions {
+			decisions[d] += n
+		}
+		approved += j.risky
+		for _, e := range entries {
+			if e.Kind == "history_lost" {
+				lost = true
+				r.forgot++
+				break
+			}
+		}
+	}
+	made, err := os.ReadDir(c.effects)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	if len(made) > approved || approved > len(sids) {
+		r.t.Errorf("%v: approved commands were started %d times and had %d effects", sids, approved, len(made))
+	}
+	for decision, n := range c.pressed {
+		// An approval that was given before the store was replaced does not count, and the thread says so.
+		if decisions[decision] == 0 && !(lost && decision == "APPROVED") {
+			r.t.Errorf("%v: %d times %s was taken and is not in the journal: %v", sids, n, decision, decisions)
+		}
+	}
+}
+
+// sound checks the journal of one case: nothing RISKY was started twice, what is SAFE once
+// more at most, and then announced, and everything has an outcome.
+func (r *riot) sound(sid string, entries []entry) caseFacts {
 	j := readCase(r.t, entries)
-	lost := false
+	announced := map[string]int{}
 	for _, e := range entries {
-		lost = lost || e.Kind == "history_lost"
+		var b struct {
+			Command string `json:"command"`
+			Repeat  bool   `json:"repeat"`
+		}
+		if e.Kind == "proposed" && json.Unmarshal(e.Body, &b) == nil && b.Repeat {
+			announced[b.Command]++
+		}
 	}
 	for id, n := range j.intents {
 		if n > 1 {
@@ -199,8 +337,8 @@ func (r *riot) check(c *incident) {
 	}
 	for cmd, n := range j.safe {
 		r.repeated += n - 1
-		if n > 2 {
-			r.t.Errorf("%s: the SAFE command %q was started %d times", sid, cmd, n)
+		if n > 2 || n-1 > announced[cmd] {
+			r.t.Errorf("%s: the SAFE command %q was started %d times, %d announced", sid, cmd, n, announced[cmd])
 		}
 	}
 	for id := range j.proposed {
@@ -208,17 +346,5 @@ func (r *riot) check(c *incident) {
 			r.t.Errorf("%s: %s has no outcome", sid, id)
 		}
 	}
-	made, err := os.ReadDir(c.effects)
-	if err != nil {
-		r.t.Fatal(err)
-	}
-	if len(made) > 1 {
-		r.t.Errorf("%s: the approved command ran %d times", sid, len(made))
-	}
-	for decision, n := range c.pressed {
-		// An approval that was given before the store was replaced does not count, and the thread says so.
-		if j.decisions[decision] == 0 && !(lost && decision == "APPROVED") {
-			r.t.Errorf("%s: %d times %s was taken and is not in the journal: %v", sid, n, decision, j.decisions)
-		}
-	}
+	return j
 }

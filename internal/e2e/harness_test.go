@@ -66,6 +66,7 @@ type lab struct {
 	bin   string
 	users map[string]user
 	chans map[string]string
+	on    *island // where the bot runs; nil: here
 	mu    sync.Mutex
 	cmd   *exec.Cmd
 	logs  *bytes.Buffer
@@ -185,7 +186,13 @@ func (l *lab) run(extra ...string) {
 	logs := &bytes.Buffer{}
 	w := &lockedWriter{mu: &l.mu, w: logs}
 	cmd.Stderr, cmd.Stdout = w, w
-	if err := cmd.Start(); err != nil {
+	var err error
+	if start := func() { err = cmd.Start() }; l.on != nil {
+		l.on.do(start)
+	} else {
+		start()
+	}
+	if err != nil {
 		l.t.Fatal(err)
 	}
 	ended := make(chan error, 1)
@@ -193,7 +200,7 @@ func (l *lab) run(extra ...string) {
 	l.mu.Lock()
 	l.cmd, l.logs, l.ended = cmd, logs, ended
 	l.mu.Unlock()
-	l.until(15*time.Second, "the bot connects", func() bool {
+	l.until(time.Minute, "the bot connects", func() bool {
 		return strings.Contains(l.log(), "connected to slack") || l.dead()
 	})
 }

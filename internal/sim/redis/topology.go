@@ -78,3 +78,34 @@ func Sentinels(t testing.TB, primary *Server, n int) (addrs []string) {
 	}
 	return addrs
 }
+
+// Replicated starts a primary with replicas and the sentinels that watch it. The first
+// server is the primary, for now: [Primary] knows.
+func Replicated(t testing.TB, replicas, sentinels int) ([]*Server, []string) {
+	t.Helper()
+	primary := Start(t)
+	all := []*Server{primary}
+	for range replicas {
+		r := Start(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", primary.Port))
+		primary.Follow(r)
+		all = append(all, r)
+	}
+	return all, Sentinels(t, primary, sentinels)
+}
+
+// SentinelURL is the address of what sentinels watch, for GHOST_REDIS_URL.
+func SentinelURL(sentinels []string) string {
+	return "redis+sentinel://" + strings.Join(sentinels, ",") + "/ghost"
+}
+
+// Primary asks a sentinel for the address of the primary.
+func Primary(t testing.TB, sentinel string) string {
+	t.Helper()
+	s := Server{t: t}
+	s.Port, _ = strconv.Atoi(sentinel[strings.LastIndex(sentinel, ":")+1:])
+	parts := strings.Fields(s.Do("SENTINEL", "GET-MASTER-ADDR-BY-NAME", "ghost"))
+	if len(parts) != 2 {
+		t.Fatalf("%s names no primary: %v", sentinel, parts)
+	}
+	return parts[0] + ":" + parts[1]
+}
