@@ -99,7 +99,7 @@ var arrows = map[string][]string{
 
 	"ghostbot/cmd/ghostbot/*":        {},
 	"ghostbot/cmd/ghostbot/memory":   {"ghostbot/agent", "ghostbot/agent/recall", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/show", "ghostbot/cmd/ghostbot/keyring", "ghostbot/store"},
-	"ghostbot/cmd/ghostbot/home":     {"ghostbot/audit", "ghostbot/bot", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/cmd/ghostbot/topology", "ghostbot/store", "ghostbot/store/file", "ghostbot/store/redis", "ghostbot/store/sealed"},
+	"ghostbot/cmd/ghostbot/home":     {"ghostbot/audit", "ghostbot/bot", "ghostbot/bot/proposal", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/cmd/ghostbot/topology", "ghostbot/store", "ghostbot/store/file", "ghostbot/store/redis", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/ledger":   {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/cloud":    {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
 	"ghostbot/cmd/ghostbot/checkup":  {"ghostbot/agent/brains", "ghostbot/audit", "ghostbot/bot/access", "ghostbot/bot/slack", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/who", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/store/file", "ghostbot/store/redis"},

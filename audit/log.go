@@ -69,6 +69,7 @@ type Log struct {
 	index   []place    // of entry n at n-1
 	tails   []tail     // in the order of journals(sid)
 	cause   error      // why the log is closed
+	offered [2]uint64  // first and last entry that the stream lacked; set by Open
 	changed chan struct{}
 }
 

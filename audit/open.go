@@ -213,12 +213,20 @@ func (l *Log) offerToStream(ctx context.Context, streamed []Line) error {
 	}
 	for _, e := range entries {
 		err := l.o.Stream.Append(ctx, Line{Journal: e.Journal, N: e.N, Prev: e.Prev, Hash: e.Hash, Data: e.Line()})
-		if isRefusal(err) {
+		if errors.Is(err, ErrRefused) { // a full memory, or a lease that is gone, says nothing about the lines
 			return &DivergedError{SID: l.o.SID, Journal: e.Journal, N: e.N, Why: "the stream does not take it: " + err.Error()}
 		}
 		if err != nil {
 			return fmt.Errorf("offer entry %d of %s to the stream: %w", e.N, l.o.SID, err)
 		}
+		if l.offered[0] == 0 {
+			l.offered[0] = e.N
+		}
+		l.offered[1] = e.N
 	}
 	return nil
 }
+
+// Offered are the first and the last entry that the files had and the stream lacked when
+// the journals were opened; zeros when it lacked none.
+func (l *Log) Offered() (from, to uint64) { return l.offered[0], l.offered[1] }

@@ -49,8 +49,8 @@ func refuse(format string, args ...any) Reply { return Reply{Text: fmt.Sprintf(f
 
 // Resolve stores a person's answer to a proposal: one compare-and-set, the first
 // valid answer wins, and everybody else is told so. It does not wait for the
-// holder of the case. An error means that the store did not answer; nothing may
-// be assumed then.
+// holder of the case. An error means that the store did not answer; unless it was refused
+// ([store.NotDone]) nothing may be assumed then.
 func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 	for {
 		p, err := proposal.Load(ctx, d.o.DB, c.SessionID, c.ProposalID)
@@ -58,7 +58,7 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 			return refuse("This card belongs to no proposal that is known here. Use the newest card in the thread."), nil
 		}
 		if err != nil {
-			return Reply{}, err
+			return Reply{}, store.NotDone(err)
 		}
 		r, err := d.resolve(ctx, &c, &p)
 		if err == nil || !conflict(err) {
@@ -77,7 +77,7 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 func (d *Desk) resolve(ctx context.Context, c *Click, p *proposal.Stored) (Reply, error) {
 	now, err := d.o.DB.Now(ctx)
 	if err != nil {
-		return Reply{}, err
+		return Reply{}, store.NotDone(err)
 	}
 	if r, ok := d.current(ctx, *c, p, now); !ok {
 		return r, nil

@@ -18,7 +18,7 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 	}
 	past := ""
 	for range 2 {
-		r, err := db.write(ctx, "acquire", scope, []string{db.key(scope, "lease")}, owner, ttl.Microseconds(), past)
+		r, err := db.write(ctx, "acquire", scope, []string{db.key(scope, "lease")}, owner, ttl.Microseconds(), past, strconv.FormatUint(db.top.Load(), 10))
 		if err != nil {
 			return store.Lease{}, fmt.Errorf("acquire %s: %w", scope, err)
 		}
@@ -26,6 +26,7 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 		case "ok":
 			l.Fence, err = strconv.ParseUint(r[1], 10, 64)
 			l.Expires = micro(r[2])
+			db.Above(l.Fence)
 			return l, err
 		case "epoch":
 			past = r[1]
@@ -38,6 +39,13 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 		return store.Lease{}, &store.HeldError{Left: time.Duration(left) * time.Microsecond}
 	}
 	return store.Lease{}, store.ErrHeld // another epoch already
+}
+
+// Above makes the next fences larger than one that is known of from elsewhere, such as the
+// entries of a journal that a store from an old backup has lost.
+func (db *DB) Above(fence uint64) {
+	for old := db.top.Load(); old < fence && !db.top.CompareAndSwap(old, fence); old = db.top.Load() {
+	}
 }
 
 // Renew implements [store.DB].

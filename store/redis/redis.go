@@ -32,6 +32,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	goredis "github.com/redis/go-redis/v9"
@@ -48,6 +49,7 @@ type DB struct {
 	known   sync.Map // scopes that the registry names
 	record  Record
 	hints   hints
+	top     atomic.Uint64 // the largest fence that this process knows of
 
 	mu   sync.Mutex
 	seen map[string]time.Time // epoch -> when this process met it first

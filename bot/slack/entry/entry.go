@@ -183,7 +183,7 @@ func (c *Counter) Investigate(ctx context.Context, a Asked, symptom string) Answ
 	sid, err := c.o.Desk.Open(ctx, o)
 	if err != nil {
 		c.o.Log.Error("case is not opened", "err", err)
-		return say("No case was opened: the store does not answer. Nothing was started; try again in a minute.")
+		return say("The store does not answer, so nobody knows yet whether a case was opened. If no thread appears here within a minute, none was: try again.")
 	}
 	c.o.Introduce(sid, a.User)
 	return Answer{}

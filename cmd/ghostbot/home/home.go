@@ -12,10 +12,14 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
 	"ghostbot/audit"
 	"ghostbot/bot"
+	"ghostbot/bot/proposal"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/cmd/ghostbot/topology"
@@ -44,6 +48,7 @@ type State struct {
 	files  *file.DB
 	shared *redis.DB
 	lock   store.Lease
+	lost   sync.Map // session id -> what its journals said when they were opened on a store that may have forgotten
 }
 
 // ErrServed means that another process serves the state directory.
@@ -156,7 +161,77 @@ func (s *State) Lost(ctx context.Context, sid string) (string, error) {
 	if err != nil || native {
 		return "", err
 	}
-	return fmt.Sprintf("The store was restarted or replaced (%.8s, before %.8s) and may have forgotten the last second. Answers from before do not count, although they may have been used; what is still open is asked again.", to, from), nil
+	asked, err := s.unfinished(ctx, sid)
+	if err != nil {
+		return "", err
+	}
+	what, _ := s.lost.Load(sid)
+	found, _ := what.(string)
+	return fmt.Sprintf("The store was restarted or replaced (%.8s, before %.8s) and may have forgotten the last second. %s"+
+		"Answers from before do not count, although they may have been used; what is still open is asked again%s.", to, from, found, asked), nil
+}
+
+// unfinished lists the commands whose answers do not count any more.
+func (s *State) unfinished(ctx context.Context, sid string) (string, error) {
+	var list []string
+	err := proposal.Each(ctx, s.DB, sid, func(p proposal.Stored) error {
+		if p.State == bot.StatePending || p.State == bot.StateApproved {
+			list = append(list, fmt.Sprintf("%s (%s)", p.Proposal.Display, p.State))
+		}
+		return nil
+	})
+	if len(list) == 0 {
+		return "", err
+	}
+	return ": " + strings.Join(list, "; "), err
+}
+
+// compare says what a store that may have forgotten the last of a case had of it, against the
+// files here. A fence that is not larger than those of the entries is given up: the next
+// one is.
+func (s *State) compare(ctx context.Context, log *audit.Log, sid string, fence uint64) error {
+	native, _, _, err := s.shared.Native(ctx, sid)
+	if err != nil || native {
+		s.lost.Delete(sid)
+		return err
+	}
+	entries, err := log.Entries()
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	for _, e := range entries {
+		if e.Fence >= fence {
+			s.shared.Above(e.Fence)
+			return fmt.Errorf("%w: entry %s has fence %d, and the store gave %d", store.ErrUnavailable, e.ID(), e.Fence, fence)
+		}
+	}
+	had := len(entries)
+	from, to := log.Offered()
+	if from > 0 {
+		had = int(from) - 1
+	}
+	text := "It had nothing of this case. "
+	if had > 0 {
+		last := entries[had-1]
+		text = fmt.Sprintf("Its history of this case ended with entry %d (%s, %s). ", last.N, last.Kind, last.Time.UTC().Format("15:04:05 UTC"))
+	}
+	if from > 0 {
+		var kinds []string
+		for _, e := range entries[from-1 : to] {
+			kinds = append(kinds, fmt.Sprintf("%d %s", e.N, e.Kind))
+		}
+		text += fmt.Sprintf("Entries %d to %d were gone there; they were put back from this machine's files: %s. ", from, to, abridged(kinds))
+	}
+	s.lost.Store(sid, text+"If another machine has later ones, an entry names them when it carries the case again. ")
+	return nil
+}
+
+// abridged is a list whose middle is left out when it is long.
+func abridged(list []string) string {
+	if n := len(list); n > 12 {
+		list = append(append(slices.Clone(list[:6]), fmt.Sprintf("(%d more)", n-12)), list[n-6:]...)
+	}
+	return strings.Join(list, ", ")
 }
 
 // Lock keeps a second process from serving the same state directory.
@@ -184,15 +259,11 @@ func (s *State) Register(ctx context.Context) (j bot.Journal, stop func(), err e
 	if s.shared != nil {
 		return &register{s: s}, func() {}, nil
 	}
-	log, err := s.open(ctx, s.lock.Fence)
+	log, err := s.OpenLog(ctx, audit.Register, s.lock.Fence)
 	if err != nil {
 		return nil, nil, fmt.Errorf("register: %w", err)
 	}
 	return ledger.Journal{Of: log.Journal(audit.Register)}, func() { log.Close() }, nil
-}
-
-func (s *State) open(ctx context.Context, fence uint64) (*audit.Log, error) {
-	return s.OpenLog(ctx, audit.Register, fence)
 }
 
 // OpenLog opens the journals of a case. With Redis, files here that another history of the
@@ -217,6 +288,9 @@ func (s *State) OpenLog(ctx context.Context, sid string, fence uint64) (*audit.L
 	}
 	if err == nil {
 		err = log.Recover(ctx)
+	}
+	if err == nil && sid != audit.Register {
+		err = s.compare(ctx, log, sid, fence)
 	}
 	if err != nil && log != nil {
 		log.Close()

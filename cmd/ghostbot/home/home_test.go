@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -159,13 +160,7 @@ func TestLost(t *testing.T) {
 		t.Errorf("lost while it is down: %v", err)
 	}
 	r.Up()
-	const ttl = 300 * time.Millisecond
-	for range 2 {
-		if _, err := s.DB.Acquire(t.Context(), sid, "one", ttl); err == nil {
-			break
-		}
-		time.Sleep(ttl)
-	}
+	acquire(t, s)
 	why, err := s.Lost(t.Context(), sid)
 	if !strings.Contains(why, "may have forgotten") || err != nil {
 		t.Errorf("lost: %q, %v", why, err)
@@ -257,5 +252,90 @@ func TestForkedReplica(t *testing.T) {
 	}
 	if v := one.o.Ring.Verify(sid, audit.VerifyOptions{}); !v.OK {
 		t.Errorf("%+v", v)
+	}
+}
+
+// acquire takes the lease of the case as soon as the store allows it.
+func acquire(t *testing.T, s *State) store.Lease {
+	t.Helper()
+	for deadline := time.Now().Add(20 * time.Second); ; time.Sleep(50 * time.Millisecond) {
+		_, err := s.DB.Acquire(t.Context(), sid, s.o.Owner, 200*time.Millisecond) // so long is a new epoch waited out
+		if err == nil {
+			l, err := s.DB.Acquire(t.Context(), sid, s.o.Owner, time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return l
+		}
+		if time.Now().After(deadline) {
+			t.Fatal(err)
+		}
+	}
+}
+
+// TestBackup restores an old copy of the store: what it lacks comes from the files and is
+// listed, and no fence comes again.
+func TestBackup(t *testing.T) {
+	r := redis.Start(t)
+	s := open(t, "one", r.URL())
+	write := func(fence uint64, kinds ...string) {
+		t.Helper()
+		log, err := s.OpenLog(t.Context(), sid, fence)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer log.Close()
+		for _, kind := range kinds {
+			if _, _, err := log.Journal(audit.Case).Append(t.Context(), kind, 1); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	write(acquire(t, s).Fence, "opened", "turn")
+	backup := filepath.Join(t.TempDir(), "backup")
+	r.Kill()
+	if err := os.CopyFS(backup, os.DirFS(filepath.Join(r.Dir, "appendonlydir"))); err != nil {
+		t.Fatal(err)
+	}
+	r.Up()
+	if err := s.Adopt(t.Context(), sid); err != nil { // another epoch: nothing is lost yet
+		t.Fatal(err)
+	}
+	acquire(t, s)
+	if err := s.Adopt(t.Context(), sid); err != nil {
+		t.Fatal(err)
+	}
+	used := acquire(t, s).Fence
+	write(used, "observed", "turn", "question")
+
+	r.Kill()
+	if err := errors.Join(os.RemoveAll(filepath.Join(r.Dir, "appendonlydir")), os.CopyFS(filepath.Join(r.Dir, "appendonlydir"), os.DirFS(backup))); err != nil {
+		t.Fatal(err)
+	}
+	r.Up()
+	again := open(t, "two", r.URL()) // knows of no fence
+	again.o, again.files = s.o, s.files
+	next := acquire(t, again).Fence
+	if next <= used {
+		t.Errorf("fence %d, and %d was used before the backup was restored", next, used)
+	}
+	s = again
+	write(next)
+	why, err := s.Lost(t.Context(), sid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"ended with entry 2 (turn, ", "Entries 3 to 5 were gone there", "3 observed, 4 turn, 5 question"} {
+		if !strings.Contains(why, want) {
+			t.Errorf("%q is not in %s", want, why)
+		}
+	}
+	// A clock that went back gives a fence that the journal has seen: it is not used.
+	if log, err := s.OpenLog(t.Context(), sid, used); err == nil {
+		log.Close()
+		t.Error("journals are opened with a fence that their entries have")
+	}
+	if f := acquire(t, s).Fence; f <= used {
+		t.Errorf("fence %d after %d", f, used)
 	}
 }

@@ -53,7 +53,7 @@ func (r *register) with(ctx context.Context, do func(bot.Journal) error) error {
 		return err
 	}
 	defer func() { _ = r.s.shared.Release(context.WithoutCancel(ctx), l) }() // it expires anyway
-	log, err := r.s.open(ctx, l.Fence)
+	log, err := r.s.OpenLog(ctx, audit.Register, l.Fence)
 	if err != nil {
 		return err
 	}

@@ -43,10 +43,11 @@ func storeLine(l audit.Line) store.Line {
 	return store.Line{Journal: l.Journal, N: l.N, Prev: l.Prev, Hash: l.Hash, Data: l.Data}
 }
 
-// refused tells the journal which errors mean that nothing happened.
+// refused tells the journal which errors mean that its lines do not follow what is stored. Others
+// say themselves whether something happened.
 func refused(err error) error {
 	var g *store.GuardError
-	if errors.As(err, &g) {
+	if errors.As(err, &g) && !errors.Is(err, store.ErrFenced) {
 		return fmt.Errorf("%w: %w", audit.ErrRefused, err)
 	}
 	return err
