@@ -136,6 +136,7 @@ screenshots: deps-test build
 	@echo "== pictures of the documents, from the demo and a terminal"
 	@RECORD=$(CURDIR)/docs/images/terminal.txt $(GO) test -count 1 -run TestTerminalPicture ./cmd/ghostbot
 	@node $(SIM)/screenshots.mjs $(BIN)/ghostlab docs/images
+	@RECORD=$(CURDIR)/docs/images $(GO) test -count 1 -run '^TestPlotsOfALocalCapture$$' ./internal/e2e
 
 record:
 	@[ -n "$$GEMINI_API_KEY" ] || { echo "set GEMINI_API_KEY: a real model is asked (some cents)"; exit 1; }

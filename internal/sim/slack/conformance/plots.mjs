@@ -36,8 +36,6 @@ if (into) {
     fs.writeFileSync(path.join(into, name + '.png'), shrink(await at.screenshot({ clip: pane, animations: 'disabled', caret: 'hide' })));
   };
   await shoot('plots', page);
-  await page.setViewportSize({ width: 390, height: 844 });
-  await shoot('plots-phone', page);
 }
 assert.deepEqual(wrong, []);
 console.log('plots ok');
