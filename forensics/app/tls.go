@@ -99,6 +99,7 @@ func (l *Log) tls(s *Session, e *tcp.Event, p []byte) {
 	r.next = g.Seq + uint32(g.Len)
 	if len(g.Payload) < g.Len {
 		r.lost = true // what follows in the record was not captured
+		s.begins(e, p)
 	}
 	if r.skip >= len(p) {
 		r.skip -= len(p)
@@ -110,6 +111,17 @@ func (l *Log) tls(s *Session, e *tcp.Event, p []byte) {
 		r.buf = nil
 	}
 	l.records(s, e, r, p)
+}
+
+// begins notes a hello of which no more than the beginning was captured.
+func (s *Session) begins(e *tcp.Event, p []byte) {
+	switch h := &s.TLS; {
+	case len(p) < 6 || p[0] != recordHandshake:
+	case p[5] == 1 && h.Hello == 0:
+		h.Hello, h.HelloTime = e.Frame, e.Time
+	case p[5] == 2 && h.ServerHello == 0:
+		h.ServerHello, h.ServerTime = e.Frame, e.Time
+	}
 }
 
 func (l *Log) records(s *Session, e *tcp.Event, r *reader, p []byte) {

@@ -455,7 +455,7 @@ func (l *Log) store(q *Query) uint32 {
 // retire counts a transaction that will not be looked at again.
 func (l *Log) retire(q *Query) {
 	if q.Answered {
-		if q.Empty && !l.otherKind(q) {
+		if q.Empty && q.Type != 0 && !l.otherKind(q) { // of a question that was cut, nothing is known
 			s := l.server(q.Server())
 			s.Void++
 			s.Note("void", q.Answer)

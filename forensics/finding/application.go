@@ -44,7 +44,7 @@ func (c *inquiry) resolver(s *dns.Server) {
 		add(High, "dns-refused", 0.9, s.Evidence["REFUSED"], fmt.Sprintf("%v refuses %d of %d queries.", s.Addr, n, asked), "The server does not serve this client: an access list, or no recursion.", "Access lists (allow-query, allow-recursion) of the server.")
 	}
 	if n := s.Rcodes[3]; n > 0 && n*4 >= asked {
-		add(Medium, "dns-nxdomain", 0.85, s.Evidence["NXDOMAIN"], fmt.Sprintf("%v answers %d of %d queries with NXDOMAIN.", s.Addr, n, asked),
+		add(services.Missing(c.f), "dns-nxdomain", 0.85, s.Evidence["NXDOMAIN"], fmt.Sprintf("%v answers %d of %d queries with NXDOMAIN.", s.Addr, n, asked),
 			"The names do not exist: "+names(c.f.DNS.Top(3, func(n *dns.Name) uint64 { return n.NX }))+". Typical reasons are a typing error and search domains that are appended.", "The name as the application has it; resolv.conf (search, ndots).")
 	}
 	if s.Void > 0 && s.Void*4 >= asked {

@@ -366,7 +366,7 @@ func (c *inquiry) reset(x *conn, i int) {
 		f.Summary = fmt.Sprintf("%v does not know the connection any more.", x.addr(i))
 		f.Detail = fmt.Sprintf("After %s of silence it answers data with a RST of its own making (without ACK, taking the number it was sent): the connection was lost there, by a restart or a time-out.", ms(x.d.Turns.IdleMax))
 		f.Confirm = fmt.Sprintf("Uptime of the host and the service on %v; keep-alives shorter than the silence would show it earlier.", x.addr(i))
-	case i == x.server() && (x.s.Done || x.half(i).Data > 0):
+	case i == x.server() && (x.s.Done || x.half(i).Data > 0 || !x.sure && h.Packets > uint32(h.RSTs)):
 		f.Code = "rst-by-server"
 		f.Summary = fmt.Sprintf("The server %v aborts connections that are in use.", x.addr(i))
 		f.Detail = fmt.Sprintf("RST from %s after %d bytes from it, with its usual TTL (%d): it comes from the host itself.", from, m.Payload, m.TTL)

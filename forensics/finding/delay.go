@@ -5,6 +5,7 @@ import (
 
 	"ghostbot/forensics/app"
 	"ghostbot/forensics/control"
+	"ghostbot/forensics/flow"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
 )
@@ -129,35 +130,55 @@ func delayed(r *stat.Dist) bool {
 	return slow > 0 && (above(35)-above(52)+above(190)-above(215))*10 >= slow*7
 }
 
-// far finds paths that are simply long.
+// distant are the handshakes with one host that took long.
+type distant struct {
+	n, all    int
+	low, high int64
+	at        []uint32
+	example   *conn
+}
+
+// far finds paths that are simply long: most of all, or that to one host among others, when it
+// is out of the ordinary more than once.
 func (c *inquiry) far() {
+	by := map[flow.Addr]*distant{}
 	n, all := 0, 0
-	var at []uint32
-	var low, high int64
-	var example *conn
 	for _, x := range c.conns {
 		if x.s.InitialRTT <= 0 || x.half(x.client).SYNs > 1 || x.half(x.server()).SYNs > 1 {
 			continue
 		}
-		all++
+		d := by[x.addr(x.server())]
+		if d == nil {
+			d = &distant{}
+			by[x.addr(x.server())] = d
+		}
+		d.all, all = d.all+1, all+1
 		if x.s.InitialRTT < farRTT || x.explained == "jitter" || x.explained == "bufferbloat" {
 			continue
 		}
-		if n == 0 || x.s.InitialRTT < low {
-			low = x.s.InitialRTT
+		if d.n == 0 || x.s.InitialRTT < d.low {
+			d.low = x.s.InitialRTT
 		}
-		high = max(high, x.s.InitialRTT)
-		n++
-		at, example = append(at, x.s.FirstFrame), x
+		d.high = max(d.high, x.s.InitialRTT)
+		d.n, n = d.n+1, n+1
+		d.at, d.example = append(d.at, x.s.FirstFrame), x
 		if x.explained == "" {
 			x.explained = "high-latency"
 		}
 	}
-	if n > 0 && n*2 >= all {
-		c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "high-latency", Confidence: 0.84, Frames: at, Flow: example.flow(),
-			Summary: fmt.Sprintf("The path to %v is long: handshakes take %s to %s.", example.addr(example.server()), ms(low), ms(high)),
-			Detail:  fmt.Sprintf("%d of %d handshakes took more than %s. Every exchange of question and answer costs that much.", n, all, ms(farRTT)),
+	found := false
+	for _, a := range sorted(by) {
+		d := by[a]
+		if d.n == 0 || d.n*2 < d.all || n*2 < all && d.low < 200e6 {
+			continue
+		}
+		found = true
+		c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "high-latency", Confidence: 0.84, Frames: d.at, Flow: d.example.flow(),
+			Summary: fmt.Sprintf("The path to %v is long: handshakes take %s to %s.", a, ms(d.low), ms(d.high)),
+			Detail:  fmt.Sprintf("%d of %d handshakes took more than %s. Every exchange of question and answer costs that much.", d.n, d.all, ms(farRTT)),
 			Confirm: "Distance, a detour or a slow tunnel: mtr -n shows at which hop the time is added."})
+	}
+	if found {
 		return
 	}
 	for _, list := range [][]*control.Pair{c.f.Control.V4.Pairs, c.f.Control.V6.Pairs} {
@@ -221,7 +242,11 @@ func (c *inquiry) wait(x *conn) {
 			Confirm: "Thread dumps and upstream calls of the server at that time; a full accept queue would also leave SYNs unanswered."})
 	case asks && think > slowWait && think > 3*rtt:
 		x.explained = "slow-server"
-		c.add(Finding{Severity: Medium, Protocol: "tcp", Code: "slow-server", Confidence: 0.86, Frames: []uint32{u.SlowFrame}, Flow: x.flow(),
+		sev, most := Medium, u.Server.Above(10e9)
+		if most >= 2 && most == u.Server.Above(u.Server.Max/20*19) {
+			sev = Low // as long each time: the server waits for an event, and says in the end that there was none
+		}
+		c.add(Finding{Severity: sev, Protocol: "tcp", Code: "slow-server", Confidence: 0.86, Frames: []uint32{u.SlowFrame}, Flow: x.flow(),
 			Summary: fmt.Sprintf("%v needs up to %s to answer; the network takes %s of it.", x.addr(x.server()), ms(u.Server.Max), ms(rtt)),
 			Detail:  fmt.Sprintf("%d requests, median wait %s. The request is acknowledged at once, so the time goes by inside the server.", u.Server.N, ms(u.Server.Median())),
 			Confirm: "The server's own request log: the same times there mean the application, or what it waits for."})

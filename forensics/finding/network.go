@@ -1,7 +1,9 @@
 package finding
 
 import (
+	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"ghostbot/forensics/control"
@@ -99,7 +101,6 @@ func (c *inquiry) loops() {
 		count   uint64
 		frames  []uint32
 		ports   map[uint16]bool
-		src     flow.Addr
 	}
 	by := map[flow.Addr]*about{}
 	for _, e := range c.f.Control.Errors {
@@ -112,13 +113,13 @@ func (c *inquiry) loops() {
 			by[e.About] = a
 		}
 		a.sources[e.Src] += e.Count
-		a.src = e.Src
 		a.ports[e.Port] = true
 		a.count += e.Count
 		a.frames = append(a.frames, e.Frames...)
 	}
 	falling := c.falling()
-	for dst, a := range by {
+	for _, dst := range sorted(by) {
+		a := by[dst]
 		most := uint64(0)
 		for _, n := range a.sources {
 			most = max(most, n)
@@ -137,7 +138,7 @@ func (c *inquiry) loops() {
 			Detail:  fmt.Sprintf("%s answered %d times that the TTL was exceeded%s.", plural(len(a.sources), "router", "routers"), a.count, when(falling[dst], ", and the capture shows the same packets again with a falling TTL", "")),
 			Confirm: fmt.Sprintf("traceroute -n %v shows the routers that point at each other; compare their routes to it.", dst)})
 	}
-	for dst := range falling {
+	for _, dst := range sorted(falling) {
 		if by[dst] == nil {
 			c.icmpAbout[dst] = true
 			c.add(Finding{Severity: High, Protocol: "ip", Code: "routing-loop", Confidence: 0.85,
@@ -146,6 +147,11 @@ func (c *inquiry) loops() {
 				Confirm: fmt.Sprintf("traceroute -n %v", dst)})
 		}
 	}
+}
+
+// sorted are the addresses of a map in their order: what is printed does not depend on chance.
+func sorted[V any](m map[flow.Addr]V) []flow.Addr {
+	return slices.SortedFunc(maps.Keys(m), func(a, b flow.Addr) int { return cmp.Or(cmp.Compare(a.Hi, b.Hi), cmp.Compare(a.Lo, b.Lo)) })
 }
 
 // onPurpose reports whether the packets that an error is about were sent with a small
@@ -381,7 +387,8 @@ func (c *inquiry) mtu() {
 			x.explained = "pmtud-working"
 		}
 	}
-	for dst, e := range told {
+	for _, dst := range sorted(told) {
+		e := told[dst]
 		if c.has("pmtud-blackhole") && e.Count > 0 && e.MTU != 0 && c.stuckTo(dst) {
 			continue
 		}

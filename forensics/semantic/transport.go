@@ -3,6 +3,7 @@ package semantic
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -224,10 +225,8 @@ func dnsBlock(f *facts.Facts) *DNS {
 			b.Rcodes[dns.RcodeName(uint8(c))] = n
 		}
 	}
-	for t, n := range l.Types {
-		if len(b.Types) < 4*maxList {
-			b.Types[dns.TypeName(t)] = n
-		}
+	for _, t := range frequent(l.Types, 4*maxList) {
+		b.Types[dns.TypeName(t)] = l.Types[t]
 	}
 	limit := 2 * l.Latency.Median()
 	for _, s := range l.Slowest {
@@ -245,6 +244,12 @@ func dnsBlock(f *facts.Facts) *DNS {
 	}
 	b.Servers = servers(l)
 	return b
+}
+
+// frequent are the keys of a map with the largest numbers, which does not depend on chance.
+func frequent[K cmp.Ordered](m map[K]uint64, limit int) []K {
+	keys := slices.SortedFunc(maps.Keys(m), func(a, b K) int { return cmp.Or(cmp.Compare(m[b], m[a]), cmp.Compare(a, b)) })
+	return keys[:min(limit, len(keys))]
 }
 
 func texts(names []dns.Name) (out []string) {

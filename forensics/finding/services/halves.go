@@ -132,6 +132,13 @@ func unanswered(f *facts.Facts) (out []statement.Finding) {
 		}
 		u, client := &d.Turns, int(s.Client)
 		sv, end := &s.Half[client^1], s.Last
+		if x.Kind == app.HTTP && x.HTTP.Responses == 0 && sv.Bytes == 0 && s.EndedBy() == client^1 && s.Done && sv.RSTs == 0 {
+			out = append(out, statement.Finding{Severity: statement.Medium, Protocol: "http", Code: "server-no-response", Confidence: 0.8, Frames: []uint32{x.HTTP.Waiting()}, Flow: name(k),
+				Summary: "The server closes the connection instead of answering a request.",
+				Detail:  fmt.Sprintf("It got the request, sent no byte, and ended the connection in good order after %s: the program behind the port does not want it, speaks something else (TLS), or lost its own source.", statement.Duration(sv.LastTime()-u.AskedAt)),
+				Confirm: "The same request with curl -v (empty reply from server), and over https; the server's log."})
+			return true
+		}
 		gave := s.EndedBy() == client || s.EndedBy() < 0 && s.Half[client].RSTs > 0 && sv.RSTs == 0
 		quiet := end - u.AskedAt
 		if !gave || !u.Waiting || !u.AskACKed || u.Answers == 0 || quiet < stopped || quiet < 2*u.Server.Max || x.Kind == app.TLS && (u.AskBytes < worth || x.Cut(client^1) > 0) ||

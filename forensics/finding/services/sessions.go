@@ -2,6 +2,7 @@ package services
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"ghostbot/forensics/app"
@@ -107,4 +108,27 @@ func AlertReason(code uint8, agreed bool) string {
 		return "The server does not know the name."
 	}
 	return ""
+}
+
+// Missing is how bad names are that do not exist: when each is one that exists with a search
+// domain behind it, a resolver tried the list that it is set up with, and came to the end.
+func Missing(f *facts.Facts) statement.Severity {
+	exists := map[string]bool{}
+	for i := range f.DNS.Names {
+		exists[f.DNS.Names[i].Text] = f.DNS.Names[i].Full > 0
+	}
+	for i := range f.DNS.Names {
+		n := &f.DNS.Names[i]
+		if n.NX == 0 {
+			continue
+		}
+		found := false
+		for i := strings.LastIndexByte(n.Text, '.'); i > 0 && !found; i = strings.LastIndexByte(n.Text[:i], '.') {
+			found = exists[n.Text[:i]]
+		}
+		if !found {
+			return statement.Medium
+		}
+	}
+	return statement.Low
 }
