@@ -226,3 +226,54 @@ func TestSwing(t *testing.T) {
 		t.Errorf("%d jumps, %d ns in all, %d leaps", a.Jumps, a.Swing, a.Leaps)
 	}
 }
+
+// TestVain: the ACK of a segment that was sent again tells by its time stamp which of the two
+// copies arrived, when all before it was acknowledged.
+func TestVain(t *testing.T) {
+	echo := func(ecr uint32) []byte {
+		b := stamp(900)
+		b[8], b[9], b[10], b[11] = byte(ecr>>24), byte(ecr>>16), byte(ecr>>8), byte(ecr)
+		return b
+	}
+	for _, tt := range []struct {
+		what        string
+		echoed      uint32
+		ahead, edge bool // something is sent before it; and that is acknowledged first
+		want        uint32
+	}{
+		{"the first copy", 1000, false, false, 1}, {"the second", 1230, false, false, 0},
+		{"the first of two segments", 1000, true, false, 0}, // its time stamp says nothing of the second
+		{"after the first was acknowledged", 1000, true, true, 1},
+	} {
+		k := newTalk().open()
+		seq := uint32(101)
+		if tt.ahead {
+			k.c(21, ACK, seq, 501, 100, 1000, stamp(1000)...)
+			seq += 100
+		}
+		k.c(21.1, ACK, seq, 501, 100, 1000, stamp(1000)...)
+		k.c(250, ACK, seq, 501, 100, 1000, stamp(1230)...)
+		if tt.edge {
+			k.s(251, ACK, 501, seq, 0, 1000, echo(1000)...)
+		}
+		e := k.s(270, ACK, 501, seq+100, 0, 1000, echo(tt.echoed)...)
+		if s := k.side(e, 0); s.Vain != tt.want || s.Resent != 1 {
+			t.Errorf("%s: vain %d, resent %d", tt.what, s.Vain, s.Resent)
+		}
+	}
+}
+
+// TestAskBytes counts what a client sends until it is answered.
+func TestAskBytes(t *testing.T) {
+	k := newTalk().open()
+	k.c(21, ACK, 101, 501, 100, 1000)
+	e := k.c(22, ACK, 201, 501, 50, 1000)
+	if got := e.Detail.Turns.AskBytes; got != 150 {
+		t.Errorf("%d bytes", got)
+	}
+	k.s(45, ACK, 501, 251, 10, 1000)
+	e = k.c(50, ACK, 251, 511, 7, 1000)
+	if got := e.Detail.Turns.AskBytes; got != 7 {
+		t.Errorf("%d bytes of the second request", got)
+	}
+}
