@@ -127,10 +127,10 @@ func (l *lab) pictures(channel, what string) {
 				continue
 			}
 			kind := strings.Split(strings.TrimPrefix(f.Name, "ghost_plot_"+l.sid(channel, what)+"_"), "_")[0]
-			if seen[kind] {
-				l.t.Errorf("two pictures of %s", kind)
+			if seen[f.Name] { // two ends have two pictures of a kind, each with its hash
+				l.t.Errorf("%s is there twice", f.Name)
 			}
-			seen[kind] = true
+			seen[f.Name], seen[kind] = true, true
 			if _, err := png.DecodeConfig(bytes.NewReader(got.Content)); err != nil {
 				l.t.Errorf("%s: %v", f.Name, err)
 			}
