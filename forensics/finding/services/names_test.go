@@ -34,7 +34,7 @@ func TestRedirects(t *testing.T) {
 	f := empty()
 	f.Control.Errors = []*control.Errors{{Type: 5, Src: addr(1), Dst: addr(10), Gateway: addr(2), About: addr(77), Count: 3, Frames: []uint32{4}}, {Type: 3, Code: 1}, {V6: true, Type: 137, Frames: []uint32{9}}}
 	got := redirects(f)
-	if codes(got) != "icmp-redirect icmp-redirect" || got[0].Protocol != "icmp" || got[1].Protocol != "icmpv6" || got[0].Severity != statement.Low {
+	if codes(got) != "LOW icmp-redirect, LOW icmp-redirect" || got[0].Protocol != "icmp" || got[1].Protocol != "icmpv6" {
 		t.Errorf("%v", got)
 	}
 }
