@@ -84,6 +84,8 @@ azure:
 chaos:
 	@echo "== kill at every write of a case"
 	@GHOST_CHAOS=all $(GO) test -timeout 6h -count 1 -v -run Kill ./internal/e2e/...
+	@echo "== Redis away for one minute and for five"
+	@for s in 60 300; do GHOST_OUTAGE_SECONDS=$$s $(GO) test -timeout 30m -count 1 -v -run '^TestOutage$$' ./internal/e2e/... || exit 1; done
 	@echo "== three replicas on one Redis, 300 cases, disturbed for 10 minutes"
 	@GHOST_FLEET_CASES=300 GHOST_FLEET_SECONDS=600 $(GO) test -timeout 2h -count 1 -v -run '^TestFleet$$' ./internal/e2e/...
 

@@ -90,6 +90,9 @@ func Look(ctx context.Context, o Options) (string, error) {
 	if err := db.whose(ctx); err != nil {
 		return "", fmt.Errorf("redis: %w", err)
 	}
+	if _, err := db.Now(ctx); err != nil { // its user may run scripts
+		return "", fmt.Errorf("redis: %w", err)
+	}
 	return db.Describe(), nil
 }
 
