@@ -183,7 +183,7 @@ func TestRedisRestart(t *testing.T) {
 // TestRollingRestart ends one bot after the other as a supervisor of services does;
 // clicks in between are taken.
 func TestRollingRestart(t *testing.T) {
-	f := newFleet(t, 2, redis.Start(t).URL())
+	f := newFleet(t, 3, redis.Start(t).URL())
 	for _, l := range f.bots {
 		l.run()
 	}

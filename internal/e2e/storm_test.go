@@ -173,6 +173,34 @@ func TestOutage(t *testing.T) {
 	f.verified(tr.sid)
 }
 
+// TestUnfitLater sets the store wrongly while it is used: operators are told, cases go on.
+func TestUnfitLater(t *testing.T) {
+	s := redis.Start(t)
+	f := newFleet(t, 1, s.URL())
+	f.run()
+	for _, c := range []struct{ name, value, back, want string }{
+		{"maxmemory-policy", "allkeys-lru", "noeviction", "eviction policy is allkeys-lru"},
+		{"appendonly", "no", "yes", "no append-only file"},
+	} {
+		s.Do("CONFIG", "SET", c.name, c.value)
+		f.kill()
+		f.run() // refused now
+		if !f.dead() || !strings.Contains(f.log(), c.want) {
+			t.Errorf("%s: dead %v, %s", c.name, f.dead(), f.log())
+		}
+		s.Do("CONFIG", "SET", c.name, c.back)
+		f.run()
+		s.Do("CONFIG", "SET", c.name, c.value)
+		addr, _ := gateway(t)
+		f.command("incidents", f.approver(0), "/ghost investigate checkout gets 502 from "+addr)
+		f.until(30*time.Second, "the log says that "+c.want, func() bool {
+			return strings.Contains(f.log(), "would be refused now") && strings.Contains(f.log(), c.want)
+		})
+		f.denyRest("incidents", "checkout gets 502 from "+addr)
+		s.Do("CONFIG", "SET", c.name, c.back)
+	}
+}
+
 // certificates makes an authority and a certificate for 127.0.0.1 in dir.
 func certificates(t *testing.T, dir string) (ca, cert, key string) {
 	t.Helper()

@@ -15,6 +15,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"ghostbot/audit"
@@ -48,7 +49,8 @@ type State struct {
 	files  *file.DB
 	shared *redis.DB
 	lock   store.Lease
-	lost   sync.Map // session id -> what its journals said when they were opened on a store that may have forgotten
+	looked atomic.Int64 // when the store was last asked whether it is still fit
+	lost   sync.Map     // session id -> what its journals said when they were opened on a store that may have forgotten
 }
 
 // ErrServed means that another process serves the state directory.
@@ -186,6 +188,18 @@ func (s *State) unfinished(ctx context.Context, sid string) (string, error) {
 	return ": " + strings.Join(list, "; "), err
 }
 
+// still says in the log, when a case is opened and once a minute at most, that somebody has set the
+// store since in a way that [Open] would have refused. Cases go on: what it may forget is said when it does.
+func (s *State) still(ctx context.Context) {
+	last, now := s.looked.Load(), time.Now().UnixNano()
+	if time.Duration(now-last) < time.Minute || !s.looked.CompareAndSwap(last, now) {
+		return
+	}
+	if err := s.shared.Fit(ctx); err != nil && !errors.Is(err, store.ErrUnavailable) {
+		s.o.Log.Error("redis is not as it was at the start, and would be refused now", "why", err)
+	}
+}
+
 // compare says what a store that may have forgotten the last of a case had of it, against the
 // files here. A fence that is not larger than those of the entries is given up: the next
 // one is.
@@ -290,6 +304,7 @@ func (s *State) OpenLog(ctx context.Context, sid string, fence uint64) (*audit.L
 		err = log.Recover(ctx)
 	}
 	if err == nil && sid != audit.Register {
+		s.still(ctx)
 		err = s.compare(ctx, log, sid, fence)
 	}
 	if err != nil && log != nil {
