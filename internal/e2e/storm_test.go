@@ -196,7 +196,7 @@ func TestUnfitLater(t *testing.T) {
 		f.until(30*time.Second, "the log says that "+c.want, func() bool {
 			return strings.Contains(f.log(), "would be refused now") && strings.Contains(f.log(), c.want)
 		})
-		f.denyRest("incidents", "checkout gets 502 from "+addr)
+		f.find(caseLimit, "incidents", "checkout gets 502 from "+addr, "Approval needed: ") // it goes on
 		s.Do("CONFIG", "SET", c.name, c.back)
 	}
 }
