@@ -66,6 +66,7 @@ type config struct {
 	RedisCA        string        `envconfig:"GHOST_REDIS_CA_FILE"`
 	RedisReplicas  int           `envconfig:"GHOST_REDIS_REPLICAS" default:"0"`
 	RedisRetention time.Duration `envconfig:"GHOST_REDIS_RETENTION" default:"2160h"`
+	Retention      time.Duration `envconfig:"GHOST_RETENTION" default:"0s"`
 	Deployment     string        `envconfig:"GHOST_DEPLOYMENT" default:"ghostbot"`
 	HealthAddr     string        `envconfig:"GHOST_HEALTH_ADDR"`
 	Log            string        `envconfig:"GHOST_LOG" default:"text"`
@@ -79,7 +80,7 @@ var ours = []string{
 	"GHOST_APPROVERS", "GHOST_APPROVERS_FILE", "GHOST_CHANNELS", "GHOST_SELF_APPROVAL", "GHOST_TWO_PERSON", "GHOST_SECOND_FACTOR", "GHOST_TOTP_FILE", "GHOST_INSTRUCT", "GHOST_LEASE", "GHOST_APPROVAL_TTL",
 	"GHOST_BRAIN", "GHOST_MODEL", "GHOST_GEMINI_URL", "GHOST_MODEL_TOKENS", "GHOST_MODEL_USD", "GHOST_STATE_DIR", "GHOST_AUDIT_DIR", "GHOST_COMMAND_TIMEOUT", "GHOST_MAX_TURNS", "GHOST_ANONYMIZE", "GHOST_RECALL", "GHOST_READ_ONLY",
 	"GHOST_AZ_SUBSCRIPTION", "GHOST_AZ_RESOURCE_GROUP", "GHOST_AZ_LOCATION", "GHOST_AZ_STORAGE_ACCOUNT", "GHOST_AZ_CONTAINER", "GHOST_OPS_CHANNEL", "GHOST_PATH", "GHOST_JOURNAL_KEY_FILE", "GHOST_HEALTH_ADDR", "GHOST_LOG", "GHOST_LOG_LEVEL",
-	"GHOST_WORK_DIR", "GHOST_REDIS_URL", "GHOST_REDIS_PASSWORD_FILE", "GHOST_REDIS_CA_FILE", "GHOST_REDIS_REPLICAS", "GHOST_REDIS_RETENTION", "GHOST_DEPLOYMENT",
+	"GHOST_WORK_DIR", "GHOST_REDIS_URL", "GHOST_REDIS_PASSWORD_FILE", "GHOST_REDIS_CA_FILE", "GHOST_REDIS_REPLICAS", "GHOST_REDIS_RETENTION", "GHOST_RETENTION", "GHOST_DEPLOYMENT",
 	"GHOST_FAULT", "GHOST_FAULT_COUNT",
 }
 
@@ -158,6 +159,7 @@ func (c *config) check() error {
 		{"GHOST_APPROVAL_TTL", c.ApprovalTTL, time.Second, 7 * 24 * time.Hour},
 		{"GHOST_COMMAND_TIMEOUT", c.CommandTimeout, time.Second, time.Hour},
 		{"GHOST_REDIS_RETENTION", c.RedisRetention, time.Hour, 10 * 365 * 24 * time.Hour},
+		{"GHOST_RETENTION (0s keeps everything)", cmp.Or(c.Retention, 24*time.Hour), 24 * time.Hour, 100 * 365 * 24 * time.Hour},
 	}
 	for _, b := range bounds {
 		if b.v < b.min || b.v > b.mx {

@@ -23,6 +23,7 @@ import (
 	"ghostbot/bot/slack"
 	"ghostbot/bot/slack/pace"
 	"ghostbot/cmd/ghostbot/cloud"
+	"ghostbot/cmd/ghostbot/forget"
 	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
@@ -96,6 +97,7 @@ type program struct {
 	access   bot.Access
 	codes    bot.Codes
 	state    *home.State
+	forget   forget.Options
 	process  string // names this process in leases
 }
 
@@ -136,6 +138,12 @@ func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*progr
 	if p.ring, err = keyring.New(p.auditDir, keys); err != nil {
 		return nil, fail(exitUnavailable, "%w", err)
 	}
+	if cfg.RedisURL == "" {
+		if err := forget.Expire(ctx, cfg.forget(c, p.ring), cfg.Retention, log); err != nil {
+			return nil, fail(exitUnavailable, "GHOST_RETENTION: %w", err)
+		}
+	}
+	p.forget = cfg.forget(c, p.ring)
 	p.state, err = home.Open(ctx, home.Options{Dir: c.state(), Redis: cfg.redis(), Keys: keys, Ring: p.ring,
 		Owner: p.process, Lease: cfg.Lease, Retention: cfg.RedisRetention, Log: log})
 	if err != nil {
@@ -361,6 +369,7 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 			p.log.Error("desk ended", "err", err)
 		}
 	})
+	wg.Go(func() { forget.Tend(ctx, p.forget, p.state, p.cfg.Retention, p.log) })
 	if p.cfg.Brain == brains.Auto {
 		wg.Go(func() { _ = p.checkModel(ctx) }) // it only warns
 	}

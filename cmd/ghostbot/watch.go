@@ -4,10 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
+	"log/slog"
 	"sync"
 
 	"ghostbot/cmd/ghostbot/forget"
+	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/logs"
 	"ghostbot/cmd/ghostbot/metrics"
@@ -58,17 +59,25 @@ func (p *program) answering(ctx context.Context, do func(context.Context) error)
 
 // auditDelete deletes a closed case for good.
 func auditDelete(ctx context.Context, c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
-	o := forget.Options{StateDir: c.state(), AuditDir: c.audits(), Ring: ring, By: f.by, Reason: f.reason}
+	c.stateDir, c.auditDir = c.state(), c.audits() // whatever .env says
+	cfg, err := read()
+	if err != nil {
+		return err
+	}
+	o := cfg.forget(c, ring)
+	o.By, o.Reason = f.by, f.reason
 	if err := o.Check(); err != nil {
 		return usageError("%w", err)
 	}
-	if os.Getenv("GHOST_REDIS_URL") != "" {
-		return usageError("audit delete: this version deletes cases of a state directory only; Redis lets closed ones go after GHOST_REDIS_RETENTION")
-	}
-	if there, err := hasStore(c.state()); err != nil || !there {
+	if there, err := hasStore(c.state()); cfg.RedisURL == "" && (err != nil || !there) {
 		return fail(exitUnavailable, "state directory: there is nothing in %s", c.state())
 	}
-	e, err := forget.Case(ctx, o, sid)
+	keys, err := keyring.Keys(f.keyFile)
+	if err != nil {
+		return fail(exitUsage, "--key-file: %w", err)
+	}
+	e, err := forget.Delete(ctx, o, home.Options{Dir: c.state(), Redis: cfg.redis(), Keys: keys, Ring: ring, Owner: processName(), Lease: cfg.Lease,
+		Retention: cfg.RedisRetention, Log: slog.New(slog.DiscardHandler)}, sid)
 	switch {
 	case errors.Is(err, forget.ErrNoCase), errors.Is(err, forget.ErrOpen):
 		return fail(exitNegative, "%w", err)
@@ -79,4 +88,9 @@ func auditDelete(ctx context.Context, c *cli, sid string, f auditFlags, ring *ke
 	}
 	fmt.Fprintf(c.out, "ok  %s is deleted: %d files, %d entries; %s of the register keeps its head\n", sid, e.Files, e.Entries, oneLine(e.Of))
 	return nil
+}
+
+// forget is where closed cases lie.
+func (c *config) forget(l *cli, ring *keyring.Ring) forget.Options {
+	return forget.Options{StateDir: l.state(), AuditDir: absolute(l.audits()), WorkDir: c.WorkDir, Ring: ring}
 }

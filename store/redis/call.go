@@ -23,7 +23,7 @@ type script struct{ src, sha string }
 
 // evenFull are the scripts that run while the memory is full: they make nothing larger,
 // and a holder that cannot renew could not even deny.
-var evenFull = []string{"renew", "release"}
+var evenFull = []string{"renew", "release", "erase"}
 
 // load reads the scripts; common.lua stands before each.
 func load() (map[string]script, error) {
@@ -32,7 +32,7 @@ func load() (map[string]script, error) {
 		return nil, err
 	}
 	out := map[string]script{}
-	for _, name := range []string{"commit", "get", "list", "lines", "acquire", "renew", "release", "origin", "now"} {
+	for _, name := range []string{"commit", "get", "list", "lines", "acquire", "renew", "release", "origin", "now", "erase"} {
 		body, err := sources.ReadFile("lua/" + name + ".lua")
 		if err != nil {
 			return nil, err

@@ -12,9 +12,13 @@
 // again goes on where it stopped, and its "deleted" names the first "deleting".
 // Nothing else acts on a case in between, because it is closed and the deletion
 // holds the deployment's lease or, for 3, finds no process that wants it.
+//
+// With a Redis that replicas share the bots go on meanwhile: the deletion holds the case's
+// lease ([Shared]), and each replica removes its own files when it reads of it ([Others]).
 package forget
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -56,16 +60,29 @@ type Entry struct {
 	Reason    string `json:"reason"`         // in whose words
 	Of        string `json:"of,omitempty"`   // of "deleted": the entry "deleting"
 	Files     int    `json:"files,omitzero"` // of "deleted": how many went
+	Host      string `json:"host,omitempty"` // of "deleted" with replicas: from whose disk
 }
 
 // Options say where the case is.
 type Options struct {
 	StateDir string
 	AuditDir string
+	WorkDir  string // "": work in the state directory
 	Ring     *keyring.Ring
 	By       string
 	Reason   string
+
+	at func(step string) // tests: called between the steps
 }
+
+// step tells tests how far a deletion is.
+func (o Options) step(name string) {
+	if o.at != nil {
+		o.at(name)
+	}
+}
+
+func (o Options) work() string { return cmp.Or(o.WorkDir, filepath.Join(o.StateDir, "work")) }
 
 const (
 	lease = time.Minute
@@ -85,10 +102,12 @@ func Case(ctx context.Context, o Options, sid string) (Entry, error) {
 	if err != nil {
 		return e, fmt.Errorf("delete %s: %w", sid, err)
 	}
+	o.step("values")
 	n, err := o.remove(sid)
 	if err != nil {
 		return e, fmt.Errorf("delete %s: %w", sid, err)
 	}
+	o.step("files")
 	e.Files = n
 	err = o.registered(ctx, func(_ store.DB, _ uint64, log *audit.Log) error {
 		_, _, err := ledger.Journal{Of: log.Journal(audit.Register)}.Append(ctx, KindDeleted, e)
@@ -144,6 +163,7 @@ func (o Options) begin(ctx context.Context, db store.DB, fence uint64, log *audi
 			return e, err
 		}
 		e.Of = audit.ID(audit.Register, n)
+		o.step("deleting")
 	}
 	writes, err := about(ctx, db, sid)
 	if err != nil || len(writes) == 0 {
@@ -155,8 +175,12 @@ func (o Options) begin(ctx context.Context, db store.DB, fence uint64, log *audi
 // unfinished finds a deletion that was begun and did not end.
 func unfinished(log *audit.Log, sid string) (Entry, bool, error) {
 	es, err := log.Since(0)
-	var found Entry
-	begun := false
+	found, begun := begunIn(es, sid)
+	return found, begun, err
+}
+
+// begunIn finds the last deletion of a case that did not end.
+func begunIn(es []audit.Entry, sid string) (found Entry, begun bool) {
 	for _, x := range es {
 		var e Entry
 		if x.Kind != KindDeleting && x.Kind != KindDeleted || json.Unmarshal(x.Body, &e) != nil || e.SessionID != sid {
@@ -166,7 +190,7 @@ func unfinished(log *audit.Log, sid string) (Entry, bool, error) {
 			found, found.Of = e, x.ID()
 		}
 	}
-	return found, begun, err
+	return found, begun
 }
 
 // closed says why a case may not go.
@@ -200,7 +224,7 @@ func free(ctx context.Context, db store.DB, sid string) error {
 // about are the deployment's values about one case, as their deletion.
 func about(ctx context.Context, db store.DB, sid string) ([]store.Write, error) {
 	var out []store.Write
-	for _, prefix := range []string{"case/", "active/", "open/", "thread/"} {
+	for _, prefix := range []string{"case/", "active/", "open/", "thread/", "feedback/"} {
 		vs, err := db.List(ctx, store.Deployment, prefix)
 		if err != nil {
 			return nil, err
@@ -233,13 +257,13 @@ func (o Options) remove(sid string) (int, error) {
 	var paths []string
 	for _, j := range []string{audit.Case, audit.Shell, audit.Tasks} {
 		name := filepath.Join(o.AuditDir, audit.FileName(sid, j))
-		torn, err := filepath.Glob(name + ".torn*") // a case id has no pattern in it
+		aside, err := filepath.Glob(name + ".*") // torn ends and forks; a case id has no pattern in it
 		if err != nil {
 			return 0, err
 		}
-		paths = append(append(paths, name), torn...)
+		paths = append(append(paths, name), aside...)
 	}
-	paths = append(paths, filepath.Join(o.AuditDir, "ghost_rca_"+sid+".md"), filepath.Join(o.StateDir, "work", sid), filepath.Join(o.StateDir, "cases", sid))
+	paths = append(paths, filepath.Join(o.AuditDir, "ghost_rca_"+sid+".md"), filepath.Join(o.work(), sid), filepath.Join(o.StateDir, "cases", sid))
 	n := 0
 	for _, p := range paths {
 		k, err := count(p)
@@ -250,8 +274,9 @@ func (o Options) remove(sid string) (int, error) {
 			return n, err
 		}
 		n += k
+		o.step("file")
 	}
-	return n, errors.Join(synced(o.AuditDir), synced(filepath.Join(o.StateDir, "work")), synced(filepath.Join(o.StateDir, "cases")))
+	return n, errors.Join(synced(o.AuditDir), synced(o.work()), synced(filepath.Join(o.StateDir, "cases")))
 }
 
 // count is how many files lie at or below a path, without following links.

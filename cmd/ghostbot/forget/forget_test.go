@@ -71,7 +71,7 @@ func deployment(t *testing.T) Options {
 		if err := db.Release(t.Context(), l); err != nil {
 			t.Fatal(err)
 		}
-		for _, name := range []string{filepath.Join(o.AuditDir, "ghost_rca_"+id+".md"), filepath.Join(o.AuditDir, "case_"+id+".jsonl.torn-7"), filepath.Join(o.StateDir, "work", id, "deep", "a.pcap")} {
+		for _, name := range []string{filepath.Join(o.AuditDir, "ghost_rca_"+id+".md"), filepath.Join(o.AuditDir, "case_"+id+".jsonl.torn-7"), filepath.Join(o.AuditDir, audit.FileName(id, audit.Shell)+".fork-1"), filepath.Join(o.StateDir, "work", id, "deep", "a.pcap")} {
 			if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, []byte("SECRETS"), 0o600)); err != nil {
 				t.Fatal(err)
 			}

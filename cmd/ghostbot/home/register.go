@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"ghostbot/audit"
-	"ghostbot/bot"
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/store"
 )
@@ -25,8 +24,8 @@ const kindClosed = "closed"
 
 // Append implements [bot.Journal].
 func (r *register) Append(ctx context.Context, kind string, body any) (n uint64, hash string, err error) {
-	err = r.with(ctx, func(j bot.Journal) error {
-		n, hash, err = j.Append(ctx, kind, body)
+	err = r.with(ctx, func(l *audit.Log) error {
+		n, hash, err = journal(l).Append(ctx, kind, body)
 		return err
 	})
 	if err == nil && kind == kindClosed {
@@ -37,15 +36,17 @@ func (r *register) Append(ctx context.Context, kind string, body any) (n uint64,
 
 // AppendVia implements [bot.Journal].
 func (r *register) AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (n uint64, hash string, err error) {
-	err = r.with(ctx, func(j bot.Journal) error {
-		n, hash, err = j.AppendVia(ctx, kind, body, via)
+	err = r.with(ctx, func(l *audit.Log) error {
+		n, hash, err = journal(l).AppendVia(ctx, kind, body, via)
 		return err
 	})
 	return n, hash, err
 }
 
+func journal(l *audit.Log) ledger.Journal { return ledger.Journal{Of: l.Journal(audit.Register)} }
+
 // with opens the journal under its lease, for one entry.
-func (r *register) with(ctx context.Context, do func(bot.Journal) error) error {
+func (r *register) with(ctx context.Context, do func(*audit.Log) error) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	l, err := r.acquire(ctx)
@@ -58,7 +59,7 @@ func (r *register) with(ctx context.Context, do func(bot.Journal) error) error {
 		return err
 	}
 	defer log.Close()
-	return do(ledger.Journal{Of: log.Journal(audit.Register)})
+	return do(log)
 }
 
 // acquire waits for the lease: for another replica's entry, or for a lease time when

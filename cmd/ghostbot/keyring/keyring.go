@@ -183,6 +183,9 @@ func (r *Ring) Seal(db store.DB) *sealed.DB {
 	return sealed.New(db, keys)
 }
 
+// At is the ring for the same journals in another directory.
+func (r *Ring) At(dir string) *Ring { return &Ring{dir: dir, keys: r.keys, marks: r.marks} }
+
 // Dir is where the journals are.
 func (r *Ring) Dir() string { return r.dir }
 
