@@ -149,7 +149,8 @@ func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*progr
 	if err != nil {
 		return nil, fail(exitUnavailable, "%w", err)
 	}
-	p.db, p.close = p.ops.DB(p.state.DB), p.state.Close
+	p.state.DB = p.ops.DB(p.state.DB) // also what journals are written with
+	p.db, p.close = p.state.DB, p.state.Close
 	if cfg.Anonymize {
 		if p.topology, err = p.state.Topology(); err != nil {
 			p.close()

@@ -115,7 +115,7 @@ func TestMetricsSayWhatTheJournalSays(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"ghostbot_build_info", "ghostbot_slack_connected", "ghostbot_journal_lag_seconds", "ghostbot_store_operation_duration_seconds",
+	for _, name := range []string{"ghostbot_build_info", "ghostbot_slack_connected", "ghostbot_journal_lag_entries", "ghostbot_store_operation_duration_seconds",
 		"ghostbot_brain_turn_duration_seconds", "ghostbot_slack_requests_total", "ghostbot_lease_operations_total", "go_goroutines", "process_open_fds"} {
 		if fs[name] == nil {
 			t.Errorf("%s is missing", name)

@@ -14,6 +14,8 @@ type state struct {
 	name  string
 	asked map[string]time.Time          // proposals without a decision: audit id, and since when
 	tasks map[string]orchestrator.State // captures, as far as they are
+
+	stored, filed uint64 // last entry of the store, and of the files as well
 }
 
 // What a case waits for.
@@ -58,6 +60,15 @@ func (m *Metrics) Writing(string) func() {
 	}
 }
 
+// Stored is told of the last entry that the store has of a case; it fits [observe.DB].
+func (m *Metrics) Stored(sid string, n uint64) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.cases[sid]; c != nil {
+		c.stored = max(c.stored, n)
+	}
+}
+
 // Entry implements [observe.Watcher].
 func (m *Metrics) Entry(e observe.Entry) {
 	m.mu.Lock()
@@ -66,6 +77,7 @@ func (m *Metrics) Entry(e observe.Entry) {
 	if c == nil {
 		return
 	}
+	c.filed = max(c.filed, e.N)
 	if !e.Past {
 		j := known(e.Journal, journals)
 		m.entries.WithLabelValues(j).Inc()

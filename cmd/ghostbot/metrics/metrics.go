@@ -93,7 +93,8 @@ func New(b Build, heard func() bool) *Metrics {
 	m.entryTime = m.histogram("journal_append_duration_seconds", "Time until an entry is durable in the store and the file.", storage, "journal")
 	m.build(b)
 	m.registry.MustRegister(
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "journal_lag_seconds", Help: "Age of the oldest entry that is not durable yet."}, m.lag),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "journal_lag_entries", Help: "Entries of the cases held here that the store has and the files here have not."}, m.lag),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "journal_write_age_seconds", Help: "Age of the oldest entry that is being written and not durable yet."}, m.age),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "slack_connected", Help: "1 while Slack can be heard."}, func() float64 {
 			if heard() {
 				return 1
@@ -127,9 +128,21 @@ func (m *Metrics) build(b Build) {
 	v.WithLabelValues(b.Version, b.Commit, b.Go).Set(1)
 }
 
-// lag is how long the oldest unfinished write has been on its way: a store or a
-// disk that hangs shows here while nothing is counted anywhere else.
+// lag is how far the files are behind the store. Entries are written to the store first,
+// so that one is on its way at most; what stays is a disk that takes nothing.
 func (m *Metrics) lag() float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	var n uint64
+	for _, c := range m.cases {
+		n += c.stored - min(c.stored, c.filed)
+	}
+	return float64(n)
+}
+
+// age is how long the oldest unfinished write has been on its way: a store or a
+// disk that hangs shows here while nothing is counted anywhere else.
+func (m *Metrics) age() float64 {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	var longest time.Duration

@@ -269,7 +269,7 @@ func TestBrains(t *testing.T) {
 // A write that hangs shows as lag, and as nothing when it is over.
 func TestLag(t *testing.T) {
 	m := newMetrics()
-	if m.lag() != 0 {
+	if m.age() != 0 {
 		t.Error("lag without a write")
 	}
 	done, other := m.Writing("case"), m.Writing("shell")
@@ -277,12 +277,42 @@ func TestLag(t *testing.T) {
 		*since = since.Add(-time.Minute)
 		break
 	}
-	if lag := m.lag(); lag < 60 || lag > 70 {
+	if lag := m.age(); lag < 60 || lag > 70 {
 		t.Errorf("lag %v, want 60", lag)
 	}
 	done()
 	other()
-	if m.lag() != 0 {
+	if m.age() != 0 {
 		t.Error("lag after all writes")
+	}
+}
+
+// What the store has and the files have not is the lag, of the cases held here.
+func TestEntriesBehind(t *testing.T) {
+	m := newMetrics()
+	m.Stored(sid, 5) // nobody holds it
+	m.Opened(sid)
+	m.Opened(sid + "-2")
+	for _, tc := range []struct {
+		stored, filed uint64
+		want          float64
+	}{{0, 0, 0}, {0, 7, 0}, {8, 0, 1}, {8, 0, 1}, {9, 0, 2}, {0, 9, 0}, {4, 0, 0}} {
+		if tc.stored > 0 {
+			m.Stored(sid, tc.stored)
+		}
+		if tc.filed > 0 {
+			m.Entry(observe.NewEntry(observe.Entry{SessionID: sid, N: tc.filed, Journal: "case", Kind: "turn"}, agent.TurnEntry{}))
+		}
+		if got := m.lag(); got != tc.want {
+			t.Errorf("stored %d, filed %d: lag %v, want %v", tc.stored, tc.filed, got, tc.want)
+		}
+	}
+	m.Stored(sid+"-2", 3)
+	if got := m.lag(); got != 3 {
+		t.Errorf("lag %v, want 3", got)
+	}
+	m.Closed(sid + "-2")
+	if got := m.lag(); got != 0 {
+		t.Errorf("lag %v after the case was given up", got)
 	}
 }

@@ -8,14 +8,16 @@ import (
 )
 
 // DB tells of each call of a store how long it took and how it ended: by the name
-// of the method in lower case. Watch is a hint and is not told.
-func DB(db store.DB, seen func(operation string, took time.Duration, err error)) store.DB {
-	return &timed{db, seen}
+// of the method in lower case. Watch is a hint and is not told. stored is told of the
+// last journal line of each commit that the store has.
+func DB(db store.DB, seen func(operation string, took time.Duration, err error), stored func(scope string, n uint64)) store.DB {
+	return &timed{db, seen, stored}
 }
 
 type timed struct {
 	store.DB
-	seen func(string, time.Duration, error)
+	seen   func(string, time.Duration, error)
+	stored func(string, uint64)
 }
 
 // since tells of a call that is over.
@@ -44,7 +46,10 @@ func (t *timed) Once(ctx context.Context, k store.Key, data []byte) (v store.Val
 // Commit implements [store.DB].
 func (t *timed) Commit(ctx context.Context, c store.Commit) (err error) {
 	defer t.since("commit", time.Now(), &err)
-	return t.DB.Commit(ctx, c)
+	if err = t.DB.Commit(ctx, c); err == nil && len(c.Lines) > 0 {
+		t.stored(c.Scope, c.Lines[len(c.Lines)-1].N)
+	}
+	return err
 }
 
 // List implements [store.DB].

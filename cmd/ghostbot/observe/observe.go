@@ -26,6 +26,7 @@ import (
 // Entry is one durable entry of a case.
 type Entry struct {
 	SessionID string
+	N         uint64
 	ID        string // citation
 	Hash      string
 	Journal   string // shell, tasks, case
@@ -97,7 +98,7 @@ func Log(sid string, l bot.Log, ws ...Watcher) (bot.Log, error) {
 		return nil, err
 	}
 	for _, e := range past {
-		w.show(NewEntry(Entry{SessionID: sid, ID: e.ID, Hash: e.Hash, Journal: e.Journal, Kind: e.Kind, Time: e.Time, Past: true}, e.Body))
+		w.show(NewEntry(Entry{SessionID: sid, N: e.N, ID: e.ID, Hash: e.Hash, Journal: e.Journal, Kind: e.Kind, Time: e.Time, Past: true}, e.Body))
 	}
 	return w, nil
 }
@@ -159,7 +160,7 @@ func (j journal) written(kind string, body any, write func() (uint64, string, er
 		f()
 	}
 	if err == nil {
-		j.log.show(NewEntry(Entry{SessionID: j.log.sid, ID: audit.ID(j.log.sid, n), Hash: hash, Journal: j.name, Kind: kind, Time: time.Now().UTC(), Took: took}, body))
+		j.log.show(NewEntry(Entry{SessionID: j.log.sid, N: n, ID: audit.ID(j.log.sid, n), Hash: hash, Journal: j.name, Kind: kind, Time: time.Now().UTC(), Took: took}, body))
 	}
 	return n, hash, err
 }

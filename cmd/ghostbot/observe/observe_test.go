@@ -154,6 +154,12 @@ func TestDBIsTheSameStore(t *testing.T) {
 		defer mu.Unlock()
 		seen[operation]++
 	}
+	lines := map[string]uint64{}
+	stored := func(scope string, n uint64) {
+		mu.Lock()
+		defer mu.Unlock()
+		lines[scope] = max(lines[scope], n)
+	}
 	storetest.Run(t, func(t *testing.T, clients int) []store.DB {
 		dir := t.TempDir()
 		var dbs []store.DB
@@ -163,7 +169,7 @@ func TestDBIsTheSameStore(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { db.Close() })
-			dbs = append(dbs, DB(db, told))
+			dbs = append(dbs, DB(db, told, stored))
 		}
 		return dbs
 	}, storetest.Options{HolderWins: true, Resign: func(t *testing.T, db store.DB) { db.(*timed).DB.(*file.DB).Close() }})
@@ -171,6 +177,9 @@ func TestDBIsTheSameStore(t *testing.T) {
 		if seen[op] == 0 {
 			t.Errorf("%s was not told", op)
 		}
+	}
+	if len(lines) == 0 {
+		t.Error("no line was told")
 	}
 }
 

@@ -144,7 +144,7 @@ func (o *Ops) DB(db store.DB) store.DB {
 	if o == nil || o.metrics == nil {
 		return db
 	}
-	return observe.DB(db, o.metrics.Store)
+	return observe.DB(db, o.metrics.Store, o.metrics.Stored)
 }
 
 // Brain is b, watched.
