@@ -3,6 +3,7 @@ package deploy
 import (
 	"bytes"
 	"fmt"
+	"net/netip"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -169,6 +170,7 @@ func checkCluster(t *testing.T, c cluster) {
 			t.Errorf("%s reaches the metadata service", peer.IPBlock.CIDR)
 		}
 	}
+	checkEgress(t, c.network.Spec.Egress)
 	s := pod.Spec.SecurityContext
 	if !*s.RunAsNonRoot || *s.RunAsUser != 10001 || *s.RunAsGroup != 10001 || s.SeccompProfile.Type != core.SeccompProfileTypeRuntimeDefault {
 		t.Errorf("pod: %+v", s)
@@ -181,6 +183,51 @@ func checkCluster(t *testing.T, c cluster) {
 	}
 	checkProbes(t, pod.Spec.Containers[0])
 	runs(t, "the stateful set", pod.Spec.Containers[0].Args)
+}
+
+// checkEgress: which addresses and ports outside of the cluster's own pods are let through.
+func checkEgress(t *testing.T, rules []networking.NetworkPolicyEgressRule) {
+	t.Helper()
+	for _, tc := range []struct {
+		what, addr string
+		port       int32
+		protocol   core.Protocol
+		want       bool
+	}{
+		{"Slack", "198.51.100.7", 443, core.ProtocolTCP, true},
+		{"Redis", "10.0.0.7", 6379, core.ProtocolTCP, true},
+		{"a collector", "10.0.0.8", 4318, core.ProtocolTCP, true},
+		{"the cluster's names", "10.96.0.10", 53, core.ProtocolUDP, true},
+		{"names over TCP", "10.96.0.10", 53, core.ProtocolTCP, true},
+		{"the node's cache of names", "169.254.20.10", 53, core.ProtocolUDP, true},
+		{"another port of the cache", "169.254.20.10", 80, core.ProtocolTCP, false},
+		{"a metadata service", "169.254.169.254", 80, core.ProtocolTCP, false},
+		{"names of a metadata service", "169.254.169.254", 53, core.ProtocolUDP, false},
+		{"something over IPv6", "2001:db8::7", 443, core.ProtocolTCP, true},
+		{"link-local IPv6", "fe80::1", 80, core.ProtocolTCP, false},
+	} {
+		if got := lets(t, rules, netip.MustParseAddr(tc.addr), tc.port, tc.protocol); got != tc.want {
+			t.Errorf("%s (%s %s/%d): let through %v", tc.what, tc.addr, tc.protocol, tc.port, got)
+		}
+	}
+}
+
+// lets reports whether a rule lets a packet to an address through; pods are not looked at.
+func lets(t *testing.T, rules []networking.NetworkPolicyEgressRule, addr netip.Addr, port int32, protocol core.Protocol) bool {
+	t.Helper()
+	in := func(cidr string) bool { return netip.MustParsePrefix(cidr).Contains(addr) }
+	for _, r := range rules {
+		open := len(r.Ports) == 0
+		for _, p := range r.Ports {
+			open = open || p.Port != nil && p.Port.IntVal == port && p.Protocol != nil && *p.Protocol == protocol
+		}
+		for _, peer := range r.To {
+			if open && peer.IPBlock != nil && in(peer.IPBlock.CIDR) && !slices.ContainsFunc(peer.IPBlock.Except, in) {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 func checkContainer(t *testing.T, pod core.PodSpec, k core.Container) {
