@@ -83,9 +83,9 @@ func at(t *testing.T, name, dir, url string) *State {
 	return s
 }
 
-// TestBackup follows the recipe of docs/operating.md: stop, copy, restore elsewhere, verify,
+// TestBackupRecipe follows the recipe of docs/operating.md: stop, copy, restore elsewhere, verify,
 // go on. Once with everything of one moment, once with a Redis older than the disks.
-func TestBackup(t *testing.T) {
+func TestBackupRecipe(t *testing.T) {
 	for name, later := range map[string]int{"of one moment": 0, "redis is older": 3} {
 		t.Run(name, func(t *testing.T) {
 			r := redis.Start(t)
