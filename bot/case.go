@@ -409,7 +409,7 @@ func (d *Desk) record(ctx context.Context, info CaseInfo, entry map[string]any) 
 }
 
 // keep renews the lease at a third of its time and watches for a stop: at every
-// change that the store tells of, and, because it may miss one, at every renewal. When two
+// change that the store tells of, and, where it may miss one, at every renewal. When two
 // thirds have passed without a confirmed renewal it ends everything this process
 // does for the case.
 func (h *holder) keep(ctx context.Context) {
@@ -417,13 +417,16 @@ func (h *holder) keep(ctx context.Context) {
 	every := h.d.o.Lease / 3
 	confirmed := time.Now()
 	next := confirmed.Add(proposal.OnBeat(every))
-	for ctx.Err() == nil {
-		h.lookForStop(ctx)
-		h.hear(ctx)
+	for look := true; ctx.Err() == nil; {
+		if look {
+			stop, heard := h.lookForStop(ctx), h.hear(ctx)
+			look = !stop || !heard || !store.Tells(h.d.o.DB)
+		}
 		t := time.NewTimer(time.Until(next))
 		select {
 		case <-ctx.Done():
 		case <-changed:
+			look = true
 		case <-t.C:
 		}
 		t.Stop()
@@ -451,12 +454,15 @@ func (h *holder) keep(ctx context.Context) {
 // hear journals what people wrote while the case waits or a command runs, so that
 // they see that it was heard; the brain reads it at its next turn. What fails here
 // is read again then.
-func (h *holder) hear(ctx context.Context) {
+func (h *holder) hear(ctx context.Context) (ok bool) {
+	ok = true
 	h.aside(func() {
-		if _, err := h.people().Drain(ctx); err != nil && ctx.Err() == nil {
+		_, err := h.people().Drain(ctx)
+		if ok = err == nil; !ok && ctx.Err() == nil {
 			h.d.o.Log.Warn("inbox is not read", "session_id", h.sid, "err", err)
 		}
 	})
+	return ok
 }
 
 // aside does what writes entries beside the investigation, unless the last ones are
@@ -469,15 +475,18 @@ func (h *holder) aside(write func()) {
 	}
 }
 
-func (h *holder) lookForStop(ctx context.Context) {
+// lookForStop ends the investigation when a person stopped it; known is false when the
+// store did not say: then the intent's guard decides.
+func (h *holder) lookForStop(ctx context.Context) (known bool) {
 	v, err := h.d.o.DB.Get(ctx, proposal.StopKey(h.sid))
 	if err != nil {
-		return // not stopped, or unknown: the intent's guard decides
+		return errors.Is(err, store.ErrNotFound)
 	}
 	var s Stopped
 	if json.Unmarshal(v.Data, &s) == nil {
 		h.stop(&agent.StopError{By: s.By})
 	}
+	return true
 }
 
 // tell says in the thread, once, that the case rests.

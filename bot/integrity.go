@@ -128,7 +128,7 @@ func (h *holder) renew(ctx context.Context, note show.Integrity) error {
 
 // giveUp stops the case before anything else of it happens.
 func (h *holder) giveUp(ctx context.Context, by string) error {
-	defer h.lookForStop(ctx)
+	defer func() { h.lookForStop(ctx) }()
 	return h.d.Stop(ctx, h.sid, by)
 }
 

@@ -178,3 +178,11 @@ type DB interface {
 	// Now is the store's clock; guards and expiries are measured with it.
 	Now(ctx context.Context) (time.Time, error)
 }
+
+// Tells reports whether whoever holds a scope and renews its lease gets a signal of
+// Watch, at the next renewal at the latest, for each commit without a fence. Then it
+// need not look by itself as often.
+func Tells(db DB) bool {
+	t, ok := db.(interface{ Tells() bool })
+	return ok && t.Tells()
+}

@@ -17,6 +17,9 @@ import (
 // PollEvery is how often a waiting case looks at the store without a hint.
 const PollEvery = 5 * time.Second
 
+// pollTold is the same where each renewal of the case's lease tells what came.
+const pollTold = time.Minute
+
 // Journal is the shell journal of a case.
 type Journal interface {
 	// AppendVia makes a line durable together with what via commits.
@@ -87,7 +90,11 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 		return d, err
 	}
 	var seen Stored
-	err = Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Time, error) {
+	poll := PollEvery
+	if store.Tells(a.DB) {
+		poll = pollTold
+	}
+	err = Wait(ctx, a.DB, a.SessionID, poll, func() (bool, time.Time, error) {
 		var until time.Time
 		var ok bool
 		var err error

@@ -233,13 +233,14 @@ func Wait(ctx context.Context, db store.DB, scope string, poll time.Duration, re
 		if err != nil && ctx.Err() != nil {
 			return context.Cause(ctx) // the store's error only says that ctx ended
 		}
+		every := poll
 		if errors.Is(err, store.ErrUnavailable) {
-			done, until, err = false, time.Time{}, nil
+			done, until, err, every = false, time.Time{}, nil, min(poll, PollEvery)
 		}
 		if err != nil || done {
 			return err
 		}
-		d := OnBeat(poll)
+		d := OnBeat(every)
 		if !until.IsZero() {
 			d = min(d, max(time.Until(until), time.Millisecond))
 		}

@@ -27,6 +27,7 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 			l.Fence, err = strconv.ParseUint(r[1], 10, 64)
 			l.Expires = micro(r[2])
 			db.Above(l.Fence)
+			db.people.Store(scope, r[3])
 			return l, err
 		case "epoch":
 			past = r[1]
@@ -48,7 +49,8 @@ func (db *DB) Above(fence uint64) {
 	}
 }
 
-// Renew implements [store.DB].
+// Renew implements [store.DB]. Watchers of the scope get a signal when people wrote since
+// the last renewal, whether or not a hint reached this process.
 func (db *DB) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
 	r, err := db.write(ctx, "renew", l.Scope, []string{db.key(l.Scope, "lease")}, l.Owner, strconv.FormatUint(l.Fence, 10), l.TTL.Microseconds())
 	if err != nil {
@@ -58,11 +60,15 @@ func (db *DB) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
 		return store.Lease{}, store.ErrFenced
 	}
 	l.Expires = micro(r[1])
+	if last, _ := db.people.Swap(l.Scope, r[2]); last != r[2] {
+		db.hints.signal(db.key(l.Scope, "w"))
+	}
 	return l, nil
 }
 
 // Release implements [store.DB].
 func (db *DB) Release(ctx context.Context, l store.Lease) error {
+	db.people.Delete(l.Scope)
 	r, err := db.write(ctx, "release", l.Scope, []string{db.key(l.Scope, "lease")}, l.Owner, strconv.FormatUint(l.Fence, 10))
 	if err != nil {
 		return fmt.Errorf("release %s: %w", l.Scope, err)

@@ -16,7 +16,8 @@
 //     jumps beyond what may have been lost; and [DB.Native] answers false until
 //     [DB.Adopt], so that answers from before do not count.
 //   - Nothing is repeated behind the caller's back.
-//   - [DB.Watch] tells of what people wrote: commits without a fence.
+//   - [DB.Watch] tells of what people wrote: commits without a fence. A hint can be lost; who
+//     holds the scope is told at its next renewal all the same ([DB.Tells]).
 //
 // Times are the server's. Keys begin with the deployment's name, and every scope has
 // a hash tag of its own, so that a case is on one node of a cluster.
@@ -47,6 +48,7 @@ type DB struct {
 	prefix  string
 	scripts map[string]script
 	known   sync.Map // scopes that the registry names
+	people  sync.Map // scope that is held -> commits of people at the last renewal
 	record  Record
 	hints   hints
 	top     atomic.Uint64 // the largest fence that this process knows of

@@ -599,3 +599,58 @@ func TestFailover(t *testing.T) {
 		t.Errorf("a commit with the lease from before: %v", err)
 	}
 }
+
+// TestRenewalTells: whoever holds a scope is told at its next renewal what people wrote,
+// also when every hint was lost.
+func TestRenewalTells(t *testing.T) {
+	s := sim.Start(t)
+	holder, other := openDB(t, Options{URL: s.URL(), Keys: testKeys("a")}), openDB(t, Options{URL: s.URL(), Keys: testKeys("a")})
+	if !store.Tells(holder) {
+		t.Fatal("the store does not tell")
+	}
+	l, err := holder.Acquire(t.Context(), sid, "holder", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	changed := make(chan struct{}, 1)
+	holder.hints.mu.Lock() // a watcher that no subscription reaches
+	holder.hints.wants = map[string][]chan struct{}{holder.key(sid, "w"): {changed}}
+	holder.hints.mu.Unlock()
+	told := func() bool {
+		if l, err = holder.Renew(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		select {
+		case <-changed:
+			return true
+		default:
+			return false
+		}
+	}
+	k := key("stop")
+	for i, step := range []struct {
+		write func() error
+		want  bool
+	}{
+		{func() error { return nil }, false},
+		{func() error { _, _, err := other.Once(t.Context(), k, []byte(`1`)); return err }, true},
+		{func() error { return nil }, false},
+		{func() error { // the holder's own commits are none of people
+			return holder.Commit(t.Context(), store.Commit{Scope: sid, Fence: l.Fence, Writes: []store.Write{{Key: key("messages"), Data: []byte(`2`)}}})
+		}, false},
+		{func() error { // nor is what was refused
+			if _, err := other.Put(t.Context(), k, []byte(`3`), store.Absent); !errors.Is(err, store.ErrConflict) {
+				return fmt.Errorf("put: %w", err)
+			}
+			return nil
+		}, false},
+		{func() error { return other.Commit(t.Context(), store.Commit{Scope: sid, Writes: []store.Write{{Key: k}}}) }, true},
+	} {
+		if err := step.write(); err != nil {
+			t.Fatal(i, err)
+		}
+		if got := told(); got != step.want {
+			t.Errorf("step %d: told %t, want %t", i, got, step.want)
+		}
+	}
+}

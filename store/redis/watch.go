@@ -21,6 +21,10 @@ type hints struct {
 	wg    sync.WaitGroup
 }
 
+// Tells reports that whoever holds a scope is told of each commit without a fence at its
+// next renewal at the latest.
+func (db *DB) Tells() bool { return true }
+
 // Watch implements [store.DB].
 func (db *DB) Watch(ctx context.Context, scope string) <-chan struct{} {
 	h, name, c := &db.hints, db.key(scope, "w"), make(chan struct{}, 1)

@@ -62,6 +62,9 @@ func New(db store.DB, keys []Key) *DB {
 	return d
 }
 
+// Tells is [store.Tells] of what is sealed.
+func (d *DB) Tells() bool { return store.Tells(d.DB) }
+
 // Get is [store.DB.Get].
 func (d *DB) Get(ctx context.Context, k store.Key) (store.Value, error) {
 	v, err := d.DB.Get(ctx, k)

@@ -20,6 +20,9 @@ type timed struct {
 	stored func(string, uint64)
 }
 
+// Tells is [store.Tells] of what is observed.
+func (t *timed) Tells() bool { return store.Tells(t.DB) }
+
 // since tells of a call that is over.
 func (t *timed) since(operation string, start time.Time, err *error) {
 	t.seen(operation, time.Since(start), *err)

@@ -3,7 +3,7 @@
 -- KEYS  1 lease
 -- ARGV  1 owner, 2 µs, 3 epoch that the caller has waited out ('': none), 4 the largest fence that
 --       the caller knows of
--- returns  {'ok', fence, expires} {'held', µs left} {'newer', format}
+-- returns  {'ok', fence, expires, commits of people so far} {'held', µs left} {'newer', format}
 --          {'epoch', replication id}: the store is another one since the last lease, or
 --          is the same with a past that may be missing; the caller waits one lease time by its own clock
 --
@@ -15,7 +15,7 @@ local lease = KEYS[1]
 local f = newer(lease)
 if f then return {'newer', f} end
 local now, e = clock(), epoch()
-local l = redis.call('HMGET', lease, 'fence', 'owner', 'expires', 'lease_epoch', 'epoch')
+local l = redis.call('HMGET', lease, 'fence', 'owner', 'expires', 'lease_epoch', 'epoch', 'people')
 local fence = math.max(tonumber(l[1] or '0') or 0, tonumber(ARGV[4]))
 if l[4] and l[4] ~= e then
   if ARGV[3] ~= e then return {'epoch', e} end
@@ -28,4 +28,4 @@ end
 local expires = now + tonumber(ARGV[2])
 redis.call('HSET', lease, 'format', FORMAT, 'fence', int(fence), 'owner', ARGV[1], 'expires', int(expires), 'lease_epoch', e)
 redis.call('HSETNX', lease, 'epoch', e)
-return {'ok', int(fence), int(expires)}
+return {'ok', int(fence), int(expires), l[6] or '0'}

@@ -90,12 +90,15 @@ if tonumber(ARGV[6]) == 0 and #fresh == 0 then return {'ok', ''} end
 redis.call('SCARD', segs)
 redis.call('XLEN', lines)
 for i = 5, #KEYS do redis.call('HLEN', KEYS[i]) end
-if not string.match(redis.call('HGET', lease, 'seq') or '0', '^%d+$') then return {'poisoned', 'seq', 'it is no number'} end
+for _, name in ipairs({'seq', 'people'}) do
+  if not string.match(redis.call('HGET', lease, name) or '0', '^%d+$') then return {'poisoned', name, 'it is no number'} end
+end
 for _, a in ipairs(fresh) do
   redis.call('XADD', lines, ARGV[a + 1] .. '-0', 'j', ARGV[a], 'p', ARGV[a + 2], 'h', ARGV[a + 3], 'd', ARGV[a + 4])
   redis.call('HSET', tails, ARGV[a], ARGV[a + 3], '#', ARGV[a + 1])
 end
 local seq = redis.call('HINCRBY', lease, 'seq', 1)
+if ARGV[1] == '0' then redis.call('HINCRBY', lease, 'people', 1) end
 redis.call('HSETNX', lease, 'format', FORMAT)
 local version = tostring(seq) .. '-' .. ARGV[2]
 for i = 0, tonumber(ARGV[6]) - 1 do

@@ -3,7 +3,7 @@
 -- Keys of one scope S share the hash tag {S}, so that a script runs on one node
 -- of a cluster. With the prefix P = gb1:NAMESPACE:{S}: they are
 --
---   P lease   hash    format, owner, fence, expires (µs), seq, lease_epoch, epoch
+--   P lease   hash    format, owner, fence, expires (µs), seq, lease_epoch, epoch, people
 --   P tails   hash    journal -> hash of its last line; '#' -> number of the last line
 --   P lines   stream  id N-0; fields j (journal), p (prev), h (hash), d (line)
 --   P segs    set     first segments of the names that hold something
@@ -11,7 +11,8 @@
 --   P w       channel published to when people wrote (a hint)
 --
 -- seq counts versions. lease_epoch is the replication id under which the lease was
--- taken, epoch the one under which the scope was last looked through.
+-- taken, epoch the one under which the scope was last looked through. people counts the
+-- commits without a fence: a holder learns with each renewal whether somebody wrote.
 --
 -- Every script returns a list whose first element says what happened: 'ok',
 -- 'newer' (second: the format, of a later version of the program), or a word of its
