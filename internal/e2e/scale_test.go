@@ -330,23 +330,23 @@ func crowdedFleet(b testing.TB, bots, n int, url string, env ...string) fleet {
 	return f
 }
 
-// open opens n cases, a few at a time, each in a channel of its own.
-func (f fleet) open(b testing.TB, n int) {
+// open opens n cases, a few at a time, each in a channel of its own. A command that
+// reached nobody, or seems so, is typed again.
+func (f fleet) open(b testing.TB, feed *feed, n int) {
 	b.Helper()
 	next := make(chan int)
 	var wg sync.WaitGroup
 	var failed atomic.Int64
-	for range 8 {
+	for range 16 {
 		wg.Go(func() {
 			for i := range next {
-				channel := f.chans[fmt.Sprintf("scale-%05d", i)]
-				for range 50 {
-					o := f.insist(map[string]any{"channel": channel, "user": f.approver(i % 3), "wait_ms": 1, "text": fmt.Sprintf("/ghost investigate host-%d.example.com is slow", i)})
-					if o.OK {
-						break
+				channel, what := f.chans[fmt.Sprintf("scale-%05d", i)], fmt.Sprintf("host-%d.example.com", i)
+				for tries := 0; !feed.opened(what); tries++ {
+					if tries%20 == 0 {
+						f.insist(map[string]any{"channel": channel, "user": f.approver(i % 3), "wait_ms": 300, "text": "/ghost investigate " + what + " is slow"})
+						failed.Add(int64(min(tries, 1)))
 					}
-					failed.Add(1)
-					time.Sleep(200 * time.Millisecond)
+					time.Sleep(100 * time.Millisecond)
 				}
 			}
 		})
@@ -371,7 +371,7 @@ func load(b *testing.B, replicas, slots int) (rate, own, all, idle float64) {
 	for _, l := range f.bots {
 		l.run()
 	}
-	f.open(b, replicas*slots)
+	f.open(b, f.feed(), replicas*slots)
 	f.until(3*time.Minute, "all cases are under way", func() bool { return q.asked.Load() > int64(3*replicas*slots) })
 	cost := func() (own, all time.Duration) {
 		for _, l := range f.bots {
@@ -445,7 +445,7 @@ func (s *scale) waiting(b *testing.B) {
 	f.run()
 	base, began := f.usage(), time.Now()
 	feed := f.feed()
-	f.open(b, n)
+	f.open(b, feed, n)
 	f.until(30*time.Minute, "all cases wait", func() bool { return feed.count("Approval needed: ") >= n })
 	b.Logf("%d cases wait after %s", n, time.Since(began).Round(time.Second))
 	time.Sleep(20 * time.Second) // what is let go has been let go
@@ -503,7 +503,7 @@ func (s *scale) takeover(b *testing.B) {
 	f := crowdedFleet(b, 2, n, r.URL(), q.env()...)
 	f.bots[0].run()
 	feed := f.feed()
-	f.open(b, n)
+	f.open(b, feed, n)
 	f.until(3*time.Minute, "all cases wait", func() bool { return feed.count("Approval needed: ") >= n })
 	var sids []string
 	for i := range n {
