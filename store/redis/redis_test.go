@@ -644,7 +644,9 @@ func TestRenewalTells(t *testing.T) {
 			}
 			return nil
 		}, false},
-		{func() error { return other.Commit(t.Context(), store.Commit{Scope: sid, Writes: []store.Write{{Key: k}}}) }, true},
+		{func() error {
+			return other.Commit(t.Context(), store.Commit{Scope: sid, Writes: []store.Write{{Key: k}}})
+		}, true},
 	} {
 		if err := step.write(); err != nil {
 			t.Fatal(i, err)
