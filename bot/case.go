@@ -417,8 +417,10 @@ func (h *holder) keep(ctx context.Context) {
 	every := h.d.o.Lease / 3
 	confirmed := time.Now()
 	next := confirmed.Add(proposal.OnBeat(every))
+	looked := confirmed
 	for look := true; ctx.Err() == nil; {
-		if look {
+		if look || time.Since(looked) > proposal.PollTold {
+			looked = time.Now()
 			stop, heard := h.lookForStop(ctx), h.hear(ctx)
 			look = !stop || !heard || !store.Tells(h.d.o.DB)
 		}

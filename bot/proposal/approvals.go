@@ -17,8 +17,8 @@ import (
 // PollEvery is how often a waiting case looks at the store without a hint.
 const PollEvery = 5 * time.Second
 
-// pollTold is the same where each renewal of the case's lease tells what came.
-const pollTold = time.Minute
+// PollTold is the same where each renewal of the case's lease tells what came.
+const PollTold = time.Minute
 
 // Journal is the shell journal of a case.
 type Journal interface {
@@ -92,7 +92,7 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 	var seen Stored
 	poll := PollEvery
 	if store.Tells(a.DB) {
-		poll = pollTold
+		poll = PollTold
 	}
 	err = Wait(ctx, a.DB, a.SessionID, poll, func() (bool, time.Time, error) {
 		var until time.Time

@@ -290,11 +290,12 @@ func (p *Projector) lag(ctx context.Context, changed <-chan struct{}, next time.
 	if d := min(time.Until(p.unsent.Add(saveAfter)), sooner(next, saveAfter)); d > 0 && (!p.sleep(ctx, changed, d) || next > 0 && next <= saveAfter) {
 		return true
 	}
-	if err := p.save(ctx); err != nil && ctx.Err() == nil {
+	err := p.save(ctx)
+	if err != nil && ctx.Err() == nil {
 		p.slog.Warn("message map is not saved", "session_id", p.sid, "err", err)
-		p.unsent = time.Now()
+		p.sleep(ctx, changed, time.Second) // and again
 	}
-	return false
+	return err != nil
 }
 
 // leave stores what is left to store when the projector ends. A lease that is lost

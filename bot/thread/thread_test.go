@@ -15,6 +15,7 @@ import (
 	"ghostbot/agent"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
+	"ghostbot/store"
 	"ghostbot/store/file"
 
 	"github.com/google/go-cmp/cmp"
@@ -518,4 +519,94 @@ func (h *heavy) Post(ctx context.Context, p Place, m show.Message) (string, erro
 		return "", errors.New("uploads are slow")
 	}
 	return h.wall.Post(ctx, p, m)
+}
+
+// thrifty counts commits, and fails the first ones that mark nothing.
+type thrifty struct {
+	store.DB
+	mu      sync.Mutex
+	n, fail int
+}
+
+func (d *thrifty) Commit(ctx context.Context, c store.Commit) error {
+	d.mu.Lock()
+	d.n++
+	fails := d.fail > 0 && len(c.Writes) == 1 && !strings.Contains(string(c.Writes[0].Data), `"posting"`)
+	if fails {
+		d.fail--
+	}
+	d.mu.Unlock()
+	if fails {
+		return store.ErrUnavailable
+	}
+	return d.DB.Commit(ctx, c)
+}
+
+// TestMapIsStored: addresses that nobody needs at once are stored with the next mark, and
+// at last without one, also when the store fails meanwhile and nothing else happens; and
+// when the projector ends.
+func TestMapIsStored(t *testing.T) {
+	for _, c := range []struct {
+		name string
+		fail int
+		wait time.Duration
+		most int // commits for the first message, its progress and three lines
+	}{
+		{"in peace", 0, time.Minute, 2 + 4 + 1},
+		{"with failures", 4, time.Minute, 2 + 4 + 1 + 8},
+		{"and ends at once", 0, 0, 2 + 4 + 1},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				under, err := file.Open(t.TempDir(), file.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer under.Close()
+				l, err := under.Acquire(t.Context(), testSID, "me", 365*24*time.Hour)
+				if err != nil {
+					t.Fatal(err)
+				}
+				db, feed, w := &thrifty{DB: under, fail: c.fail}, &tape{changed: make(chan struct{})}, &wall{}
+				feed.add(t, "opened", agent.Opened{Symptom: "checkout gives 502", Requester: "U0"})
+				for i := range 3 {
+					feed.add(t, show.KindOfNotice, show.Notice{Text: fmt.Sprint("line ", i)})
+				}
+				p, err := New(t.Context(), Options{DB: db, Board: w, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+					Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+					Place: Place{Transport: "slack", Channel: "C1"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan bool)
+				go func() { defer close(ended); p.Run(ctx) }()
+				rest(10 * time.Millisecond)
+				rest(c.wait)
+				posted := w.take()
+				if c.wait == 0 {
+					stop()
+					<-ended
+				}
+				m, err := Load(t.Context(), under, testSID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				for _, what := range posted {
+					key := strings.TrimPrefix(what, "post ")
+					if s := m.Sent[key]; !strings.HasPrefix(what, "edit ") && (s.Addr != "at-"+key || s.Posting) {
+						t.Errorf("%s is stored as %+v", what, s)
+					}
+				}
+				if m.LastN != 4 || len(posted) != 5 {
+					t.Errorf("entry %d is shown, %q", m.LastN, posted)
+				}
+				if db.n > c.most {
+					t.Errorf("%d commits, want at most %d", db.n, c.most)
+				}
+				stop()
+				<-ended
+			})
+		})
+	}
 }
