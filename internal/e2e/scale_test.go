@@ -96,10 +96,10 @@ func (s *scale) table() string {
 
 func setting(b testing.TB, name string, n int) int {
 	b.Helper()
-	if v := os.Getenv("GHOST_SCALE_" + name); v != "" {
+	if v := os.Getenv(name); v != "" {
 		var err error
 		if n, err = strconv.Atoi(v); err != nil || n < 1 {
-			b.Fatalf("GHOST_SCALE_%s=%q", name, v)
+			b.Fatalf("%s=%q", name, v)
 		}
 	}
 	return n
@@ -224,7 +224,7 @@ func allCalls(s *redis.Server) (n int) {
 // turns is one case of SAFE commands from its opening to its end.
 func (s *scale) turns(b *testing.B) {
 	r := redis.Start(b)
-	n := setting(b, "TURNS", 20)
+	n := setting(b, "GHOST_SCALE_TURNS", 20)
 	q := (&quick{after: 100 * time.Millisecond, turns: n}).start(b)
 	f := newFleet(b, 1, r.URL(), q.env()...)
 	f.run()
@@ -382,7 +382,7 @@ func load(b *testing.B, replicas, slots int) (rate, own, all, idle float64) {
 	}
 	o1, a1 := cost()
 	n1, i1, began := q.asked.Load(), idleTime(), time.Now()
-	time.Sleep(time.Duration(setting(b, "SECONDS", 20)) * time.Second)
+	time.Sleep(time.Duration(setting(b, "GHOST_SCALE_SECONDS", 20)) * time.Second)
 	o2, a2 := cost()
 	n, took := float64(q.asked.Load()-n1), time.Since(began).Seconds()
 	idle = (idleTime() - i1) / took / float64(runtime.NumCPU())
@@ -420,7 +420,7 @@ func (l *lab) spent() (own, all time.Duration) {
 }
 
 func (s *scale) throughput(b *testing.B) {
-	slots := setting(b, "SLOTS", 50)
+	slots := setting(b, "GHOST_SCALE_SLOTS", 50)
 	one, own, all, idle := load(b, 1, slots)
 	limit := func(idle float64) string {
 		if idle < 0.1 {
@@ -438,7 +438,7 @@ func (s *scale) throughput(b *testing.B) {
 
 // waiting is many cases that wait for an approval on one replica.
 func (s *scale) waiting(b *testing.B) {
-	n, clicks := setting(b, "WAITING", 10000), setting(b, "CLICKS", 200)
+	n, clicks := setting(b, "GHOST_SCALE_WAITING", 10000), setting(b, "CLICKS", 200)
 	r := redis.Start(b)
 	q := (&quick{after: time.Millisecond, risky: b.TempDir()}).start(b)
 	f := crowdedFleet(b, 1, n, r.URL(), q.env()...)
@@ -510,7 +510,7 @@ func (f fleet) pressOnce(b *testing.B, feed *feed, i int) time.Duration {
 // takeover kills the replica that holds cases, again and again, and measures how long
 // each of them is without a holder.
 func (s *scale) takeover(b *testing.B) {
-	n, kills := setting(b, "HELD", 20), setting(b, "KILLS", 10)
+	n, kills := setting(b, "GHOST_SCALE_HELD", 20), setting(b, "KILLS", 10)
 	r := redis.Start(b)
 	q := (&quick{after: time.Millisecond, risky: b.TempDir()}).start(b)
 	f := crowdedFleet(b, 2, n, r.URL(), q.env()...)
