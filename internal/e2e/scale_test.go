@@ -438,7 +438,7 @@ func (s *scale) throughput(b *testing.B) {
 
 // waiting is many cases that wait for an approval on one replica.
 func (s *scale) waiting(b *testing.B) {
-	n, clicks := setting(b, "GHOST_SCALE_WAITING", 10000), setting(b, "CLICKS", 200)
+	n, clicks := setting(b, "GHOST_SCALE_WAITING", 10000), setting(b, "GHOST_SCALE_CLICKS", 200)
 	r := redis.Start(b)
 	q := (&quick{after: time.Millisecond, risky: b.TempDir()}).start(b)
 	f := crowdedFleet(b, 1, n, r.URL(), q.env()...)
@@ -510,7 +510,7 @@ func (f fleet) pressOnce(b *testing.B, feed *feed, i int) time.Duration {
 // takeover kills the replica that holds cases, again and again, and measures how long
 // each of them is without a holder.
 func (s *scale) takeover(b *testing.B) {
-	n, kills := setting(b, "GHOST_SCALE_HELD", 20), setting(b, "KILLS", 10)
+	n, kills := setting(b, "GHOST_SCALE_HELD", 20), setting(b, "GHOST_SCALE_KILLS", 10)
 	r := redis.Start(b)
 	q := (&quick{after: time.Millisecond, risky: b.TempDir()}).start(b)
 	f := crowdedFleet(b, 2, n, r.URL(), q.env()...)
