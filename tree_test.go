@@ -91,6 +91,7 @@ var arrows = map[string][]string{
 	"ghostbot/bot/slack/window":      {"ghostbot/bot/slack/kit"},
 	"ghostbot/bot/slack/attach":      {"ghostbot/bot/show", "ghostbot/bot/slack/kit"},
 	"ghostbot/bot/slack/entry":       {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/kit", "ghostbot/bot/slack/shortcut"},
+	"ghostbot/bot/slack/unsure":      {},
 	"ghostbot/bot/slack/home":        {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/entry", "ghostbot/bot/slack/kit"},
 	"ghostbot/bot/slack/shortcut":    {"ghostbot/bot/show"},
 

@@ -71,7 +71,7 @@ func (d *Desk) rules(channel string) show.Rules {
 		ids, _ := a.Who(access.About{Channel: channel, Class: class, Rule: rule})
 		return ids
 	}
-	return show.Rules{Needed: a.Needed, Self: a.Self, Approvers: a.In(channel), Who: who, Code: a.NeedsCode}
+	return show.Rules{Needed: a.Needed, Self: a.Self, Any: a.Any(), Approvers: a.In(channel), Who: who, Code: a.NeedsCode}
 }
 
 // Removed takes note that a message of a case was deleted by somebody else. What can

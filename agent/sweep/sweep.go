@@ -239,7 +239,7 @@ func since(l orchestrator.Leftover, now time.Time) string {
 		s = fmt.Sprintf(", made %d h ago", int(now.Sub(l.Made).Hours()))
 	}
 	if l.From != "" {
-		s += " by case " + l.From
+		s += " by another case" // its id belongs to its own channel
 	}
 	return s
 }

@@ -165,7 +165,7 @@ func TestAnswers(t *testing.T) {
 			if len(s.asked) != 1 || q.Who != "approvers" || !slices.EqualFunc(q.Commands, both, func(a []string, b string) bool { return strings.Join(a, " ") == b }) {
 				t.Errorf("asked %+v", s.asked)
 			}
-			if want := "2 things were left over and may be removed: capture of ghost_a (needs cleanup, made 28 h ago by case ghost_20260319_080000); blob of ghost_a"; !strings.HasPrefix(q.Text, want) {
+			if want := "2 things were left over and may be removed: capture of ghost_a (needs cleanup, made 28 h ago by another case); blob of ghost_a"; !strings.HasPrefix(q.Text, want) {
 				t.Errorf("text: %s", q.Text)
 			}
 			again, err := s.sweep(t, leftover("ghost_a")).Investigate(t.Context())

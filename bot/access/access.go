@@ -130,17 +130,17 @@ func (a Rules) May(ctx context.Context, f Directory, user, team string, about Ab
 		return "Who you are could not be checked (" + err.Error() + "), so nothing was decided. " + again, false
 	}
 	if !p.Active || !p.Human || !p.Member {
-		return "You may not decide here: " + p.Explain + ". " + help(ctx, f, who), false
+		return "You may not decide here: " + p.Explain + ". " + a.help(ctx, f, who, about.Requester), false
 	}
 	listed, err := listed(ctx, f, user, who)
 	if err != nil {
 		return "The approver group could not be read (" + err.Error() + "), so nothing was decided. " + again, false
 	}
 	if !listed {
-		return "You may not decide here: you are not an approver" + scope(about, narrowed) + ". " + help(ctx, f, who), false
+		return "You may not decide here: you are not an approver" + scope(about, narrowed) + ". " + a.help(ctx, f, who, about.Requester), false
 	}
 	if !a.Self && about.Requester != "" && user == about.Requester {
-		return "You asked for this command, so somebody else has to approve it. " + help(ctx, f, without(who, user)), false
+		return "You asked for this command, so somebody else has to approve it. " + a.help(ctx, f, who, user), false
 	}
 	return "", true
 }
@@ -149,11 +149,11 @@ func (a Rules) May(ctx context.Context, f Directory, user, team string, about Ab
 const again = "Try again in a moment; if it goes on, tell whoever runs this bot."
 
 func (a Rules) nobody(about About, narrowed bool) string {
-	if !narrowed && len(a.Lines) > 0 {
-		return "Nobody may approve this here: no line of the approvers' file is" + scope(about, true) + " (GHOST_APPROVERS_FILE), and there are no approvers for all else (GHOST_APPROVERS). Whoever runs this bot can change that."
-	}
-	if narrowed {
+	switch {
+	case narrowed:
 		return "Nobody may approve this here: the approvers' file names nobody" + scope(about, true) + " (GHOST_APPROVERS_FILE). Whoever runs this bot can change that."
+	case a.Any():
+		return "Nobody may approve this here: no line of the approvers' file is" + scope(about, true) + " (GHOST_APPROVERS_FILE), and there are no approvers for all else (GHOST_APPROVERS). Whoever runs this bot can change that."
 	}
 	return "Nobody may approve here: no approvers are configured (GHOST_APPROVERS). Whoever runs this bot can change that."
 }
@@ -186,31 +186,6 @@ func listed(ctx context.Context, f Directory, user string, who []string) (bool, 
 		}
 	}
 	return false, nil
-}
-
-// looked bounds how many approvers are looked up before a refusal names them.
-const looked = 10
-
-// help names who can; fronts render ids as names. Whoever is known to be deactivated, a
-// guest, foreign or no person is not named: they would be refused, too.
-func help(ctx context.Context, f Directory, who []string) string {
-	var can []string
-	for i, id := range who {
-		if !strings.HasPrefix(id, "S") && i < looked {
-			if p, err := f.Person(ctx, id, ""); err == nil && (!p.Active || !p.Human || !p.Member) {
-				continue
-			}
-		}
-		can = append(can, id)
-	}
-	if len(can) == 0 {
-		return "Nobody else can either: of those who are named as approvers none may decide. Whoever runs this bot can change that."
-	}
-	return "Approvers: " + strings.Join(Mentions(can), ", ") + "."
-}
-
-func without(who []string, user string) []string {
-	return slices.DeleteFunc(slices.Clone(who), func(id string) bool { return id == user })
 }
 
 // Mentions marks ids of users and groups so that a front can show names. The

@@ -142,7 +142,7 @@ func TestRefusalNamesWhoCan(t *testing.T) {
 		user string
 		want string
 	}{
-		"a deactivated one, a guest, a bot": {[]string{"UGONE", "U0ANY", "UGUEST", "UBOT", "S0NET"}, "U0OTHER", "Approvers: U0ANY, S0NET."},
+		"a deactivated one, a guest, a bot": {[]string{"UGONE", "U0ANY", "UGUEST", "UBOT", "S0NET"}, "U0OTHER", "Approvers: S0NET."},
 		"only such":                         {[]string{"UGONE", "UBOT"}, "U0OTHER", "of those who are named as approvers none may decide"},
 		"the one who asked":                 {[]string{"U0ANY", "U0CFO"}, "U0ANY", "Approvers: U0CFO."},
 		"nobody but the one who asked":      {[]string{"U0ANY"}, "U0ANY", "Nobody else can either"},

@@ -43,5 +43,5 @@ func (a Rules) MayInstruct(ctx context.Context, f Directory, user, requester, ch
 	if a.Instruct == InstructRequester {
 		who = "whoever asked for it (" + Mention(requester) + ") and approvers"
 	}
-	return "Your reply is not passed on: this case is steered by " + who + ". " + help(ctx, f, a.In(channel)), false
+	return "Your reply is not passed on: this case is steered by " + who + ". " + a.help(ctx, f, a.In(channel), ""), false
 }

@@ -190,3 +190,12 @@ func (p *People) instructed(ctx context.Context, question string) (bool, error) 
 	}
 	return false, nil
 }
+
+// Settle says whether a delivery was acted on, of which that is not known because the
+// store did not answer, and keeps it from being acted on from now on: what is still on
+// its way to the store finds its once-key taken.
+func Settle(ctx context.Context, db store.DB, sid, delivery string) (acted bool, err error) {
+	const void = `{"void":true}`
+	v, first, err := db.Once(ctx, store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)}, []byte(void))
+	return err == nil && !first && string(v.Data) != void, err
+}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -26,7 +27,23 @@ type Parked struct {
 	Opening bot.Opening `json:"opening"`
 	Case    string      `json:"case"`
 	At      time.Time   `json:"at"`
+	Chosen  string      `json:"chosen,omitempty"` // join or another; "": nothing yet
+	version store.Version
 }
+
+// What somebody may choose.
+const (
+	chosenJoin    = "join"
+	chosenAnother = "another"
+)
+
+// Taken is a question that was answered otherwise before: one press counts.
+type Taken struct {
+	Case   string // that the first press led to
+	Joined bool   // and not opened
+}
+
+func (t *Taken) Error() string { return "the question was answered otherwise before" }
 
 func parkedKey(id string) store.Key { return store.Key{Scope: store.Deployment, Name: "ask/" + id} }
 
@@ -114,38 +131,67 @@ func (l *Lobby) parked(ctx context.Context, id, by string) (p Parked, err error)
 	if err := json.Unmarshal(v.Data, &p); err != nil {
 		return p, fmt.Errorf("question %s: %w", id, err)
 	}
+	p.version = v.Version
 	if p.Opening.Requester != by || time.Since(p.At) > askFor {
 		return p, ErrGone // only its requester is shown the question
 	}
 	return p, nil
 }
 
+// choose makes want what a parked opening comes to, unless something else was chosen
+// before, which is what it returns then. "" takes the choice back.
+func (l *Lobby) choose(ctx context.Context, id, by, want string) (p Parked, err error) {
+	for {
+		if p, err = l.parked(ctx, id, by); err != nil {
+			return p, err
+		}
+		if p.Chosen == want || p.Chosen != "" && want != "" {
+			return p, nil
+		}
+		p.Chosen = want
+		data, err := json.Marshal(p)
+		if err != nil {
+			return p, err
+		}
+		if _, err = l.o.DB.Put(ctx, parkedKey(id), data, p.version); !errors.Is(err, store.ErrConflict) {
+			return p, err
+		}
+	}
+}
+
 // Join passes a parked symptom on to the case that looks at the same. why is a refusal
-// for the person; the question then stays open.
+// for the person; the question then stays open. The first press counts: of two
+// different ones the other gets [Taken], and the same again is the same.
 func (l *Lobby) Join(ctx context.Context, id, by, team string) (sid, why string, err error) {
-	p, err := l.parked(ctx, id, by)
+	p, err := l.choose(ctx, id, by, chosenJoin)
 	if err != nil {
 		return "", "", err
 	}
+	if p.Chosen != chosenJoin {
+		if sid, err = l.desk.Open(ctx, p.Opening); err == nil {
+			err = &Taken{Case: sid}
+		}
+		return sid, "", err
+	}
 	why, err = l.Instruct(ctx, bot.Words{Delivery: "join " + id, SessionID: p.Case, By: by, Team: team, Text: p.Opening.Symptom})
-	if err == nil && why == "" {
-		l.drop(ctx, parkedKey(id))
+	if why != "" || errors.Is(err, bot.ErrClosed) {
+		_, back := l.choose(ctx, id, by, "") // so that another case can still be opened
+		err = errors.Join(err, back)
 	}
 	return p.Case, why, err
 }
 
 // Another opens the case of its own that a parked opening asked for. It is opened by
-// its delivery: a second press finds the same case.
+// its delivery: a second press finds the same case. After [Lobby.Join] it is [Taken].
 func (l *Lobby) Another(ctx context.Context, id, by string) (sid string, err error) {
-	p, err := l.parked(ctx, id, by)
+	p, err := l.choose(ctx, id, by, chosenAnother)
 	if err != nil {
 		return "", err
 	}
-	sid, err = l.desk.Open(ctx, p.Opening)
-	if err == nil {
-		l.drop(ctx, parkedKey(id))
+	if p.Chosen == chosenJoin {
+		return p.Case, &Taken{Case: p.Case, Joined: true}
 	}
-	return sid, err
+	return l.desk.Open(ctx, p.Opening)
 }
 
 // Resumption is what came of taking a case up again.
@@ -224,19 +270,33 @@ func (l *Lobby) continuable(ctx context.Context, sid string) (q askedFor, open b
 	return q, open, nil
 }
 
-// followers counts the closed cases that go on from sid.
-func (l *Lobby) followers(ctx context.Context, sid string) (ended int, err error) {
-	all, err := l.desk.Cases(ctx)
-	for _, c := range all {
-		if c.Opening.From == sid && c.Closed {
-			ended++
+// going is the delivery that opens the next case that goes on from sid: the same for
+// whoever asks while that one is open, and another one once it has ended.
+func (l *Lobby) going(ctx context.Context, sid string) (delivery string, err error) {
+	for n := 1; ; n++ {
+		delivery = "linked " + sid
+		if n > 1 {
+			delivery += " " + strconv.Itoa(n)
+		}
+		v, err := l.o.DB.Get(ctx, store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(delivery)})
+		if errors.Is(err, store.ErrNotFound) {
+			return delivery, nil
+		}
+		if err != nil {
+			return "", err
+		}
+		c, err := l.desk.Case(ctx, strings.Trim(string(v.Data), `"`))
+		switch {
+		case err == nil && !c.Closed:
+			return delivery, nil
+		case err != nil && !errors.Is(err, bot.ErrNoCase):
+			return "", err
 		}
 	}
-	return ended, err
 }
 
-// Linked opens a case that goes on from a closed one, in the channel of that one. Its
-// thread says where it comes from. While one that does is open, it is that one.
+// Linked opens a case that goes on from a closed one, in the channel of that one, or
+// returns the one that is open already. Its thread says where it comes from.
 func (l *Lobby) Linked(ctx context.Context, sid, by, link string) (next string, err error) {
 	c, err := l.desk.Case(ctx, sid)
 	if err != nil {
@@ -247,11 +307,10 @@ func (l *Lobby) Linked(ctx context.Context, sid, by, link string) (next string, 
 	}
 	place := c.Opening.Place
 	place.Thread = ""
-	ended, err := l.followers(ctx, sid)
+	delivery, err := l.going(ctx, sid)
 	if err != nil {
 		return "", err
 	}
-	delivery := fmt.Sprintf("linked %s %d", sid, ended) // pressed twice, or by two, it is one case
 	next, err = l.desk.Open(ctx, bot.Opening{Delivery: delivery, Symptom: c.Opening.Symptom, Requester: by, Place: place, From: sid, Source: c.Opening.Source})
 	if err != nil {
 		return "", err

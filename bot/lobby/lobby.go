@@ -45,6 +45,7 @@ type Lobby struct {
 	desk  *bot.Desk
 	o     bot.Options
 	cases *shared
+	refusals
 }
 
 // New returns the lobby of a desk.
@@ -294,31 +295,6 @@ func (l *Lobby) Instruct(ctx context.Context, w bot.Words) (why string, err erro
 		err = inbox.Deliver(ctx, l.o.DB, w.SessionID, w.Delivery, body)
 	}
 	return why, err
-}
-
-// Refused journals that somebody was refused something in an open case which is no
-// decision about a command: their words, or an end. What the same person was refused in
-// the same hour is one entry, so that nobody fills a journal. A refusal that cannot be
-// stored is still one.
-func (l *Lobby) Refused(ctx context.Context, sid string, r show.Refusal) {
-	c, err := l.desk.Case(ctx, sid)
-	if err != nil || c.Closed {
-		return
-	}
-	r.Text, r.Why = clip(l.o.Redact(r.Text), 500), access.Plain(r.Why)
-	key := []string{"refused", r.What, r.By, time.Now().UTC().Truncate(time.Hour).Format(time.RFC3339)}
-	if err := inbox.Note(ctx, l.o.DB, sid, key, inbox.Item{Kind: show.KindOfRefusal, Refusal: &r}); err != nil {
-		l.o.Log.Warn("refusal is not journaled", "session_id", sid, "by", r.By, "err", err)
-	}
-}
-
-// Unstored says what is known of words or a decision whose storing failed: where the
-// store did not answer, it may have them all the same.
-func Unstored(what string, err error) string {
-	if errors.Is(err, store.ErrUnavailable) {
-		return what + " may not have been stored: the store did not answer, so nobody knows yet. Do it again in a moment; twice counts once. The thread shows what counts."
-	}
-	return what + " could not be stored, so nothing was decided. Do it again in a moment."
 }
 
 func clip(s string, n int) string {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -227,8 +226,12 @@ func TestJoin(t *testing.T) {
 	if err != nil || got != sid || why != "" {
 		t.Fatalf("Join = %q, %q, %v", got, why, err)
 	}
-	if _, _, err := h.l.Join(t.Context(), id, "U9", ""); !errors.Is(err, ErrGone) {
-		t.Errorf("a second press = %v", err)
+	if again, why, err := h.l.Join(t.Context(), id, "U9", ""); err != nil || why != "" || again != sid {
+		t.Errorf("a second press = %q, %q, %v", again, why, err)
+	}
+	var taken *Taken
+	if other, err := h.l.Another(t.Context(), id, "U9"); !errors.As(err, &taken) || !taken.Joined || other != sid {
+		t.Errorf("the other button after it = %q, %v", other, err)
 	}
 	items, err := h.db.List(t.Context(), sid, "inbox/")
 	if err != nil || len(items) != 1 || !strings.Contains(string(items[0].Data), "same again") {
@@ -239,6 +242,12 @@ func TestJoin(t *testing.T) {
 	next, err := h.l.Another(t.Context(), id, "U9")
 	if err != nil || next == sid {
 		t.Errorf("Another = %q, %v", next, err)
+	}
+	if again, err := h.l.Another(t.Context(), id, "U9"); err != nil || again != next {
+		t.Errorf("a second press = %q, %v", again, err)
+	}
+	if other, _, err := h.l.Join(t.Context(), id, "U9", ""); !errors.As(err, &taken) || taken.Joined || other != next {
+		t.Errorf("the other button after it = %q, %v", other, err)
 	}
 	if same := h.open("d4", "same once more", "C1"); same != next {
 		t.Errorf("the delivery opened %q as well as %q", same, next)
@@ -415,41 +424,5 @@ func TestFeedback(t *testing.T) {
 	}
 	if err := h.l.Feedback(t.Context(), Opinion{SessionID: "ghost_none"}); !errors.Is(err, bot.ErrNoCase) {
 		t.Errorf("no case: %v", err)
-	}
-}
-
-// TestRefusedOnceAnHour: what somebody was refused is journaled, and fills no journal.
-func TestRefusedOnceAnHour(t *testing.T) {
-	h := newHall(t, nil)
-	sid := h.open("d", "same", "C1")
-	for range 3 {
-		h.l.Refused(t.Context(), sid, show.Refusal{By: "UGUEST", What: "instruct", Text: "password=hunter2 ", Why: "guests may not"})
-		h.l.Refused(t.Context(), sid, show.Refusal{By: "UGUEST", What: "stop", Why: "guests may not"})
-	}
-	vs, err := h.db.List(t.Context(), sid, "inbox/")
-	h.must(err)
-	got := map[string]int{}
-	for _, v := range vs {
-		var it inbox.Item
-		h.must(json.Unmarshal(v.Data, &it))
-		if it.Refusal != nil {
-			got[it.Refusal.By+" "+it.Refusal.What+" "+it.Refusal.Text+it.Refusal.Why]++
-		}
-	}
-	want := map[string]int{"UGUEST instruct password=[redacted] guests may not": 1, "UGUEST stop guests may not": 1}
-	if !maps.Equal(got, want) {
-		t.Errorf("journaled %v, want %v", got, want)
-	}
-	h.close(sid)
-	h.l.Refused(t.Context(), sid, show.Refusal{By: "U7", What: "stop", Why: "x"}) // nobody journals it any more
-	h.l.Refused(t.Context(), "ghost_none", show.Refusal{By: "U7", What: "stop", Why: "x"})
-}
-
-func TestUnstored(t *testing.T) {
-	if got := Unstored("Your decision", fmt.Errorf("commit: %w", store.ErrUnavailable)); strings.Contains(got, "nothing was decided") || !strings.Contains(got, "nobody knows yet") {
-		t.Errorf("an outage: %q", got)
-	}
-	if got := Unstored("Your decision", store.ErrConflict); !strings.Contains(got, "nothing was decided") {
-		t.Errorf("a refusal of the store: %q", got)
 	}
 }

@@ -94,6 +94,7 @@ type RootView struct {
 	Sweep     bool   // the case removes what others left
 	Triage    bool   // the case is about processes of this machine
 	Source    string // address of the message that the case is about
+	Elsewhere bool   `json:",omitempty"` // nobody may decide here, but there are approvers
 }
 
 // Title is the first line of the case.
@@ -174,6 +175,7 @@ type CardView struct {
 	Head       string
 	Requester  string
 	SelfOK     bool
+	Elsewhere  bool `json:",omitempty"` // nobody may decide about this, but there are approvers
 }
 
 // QuestionView is a question with its answer.

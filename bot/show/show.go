@@ -168,6 +168,7 @@ type Rules struct {
 	Needed    func(class, rule string) int // how many different people a command wants
 	Self      bool                         // its requester may be one of them
 	Approvers []string                     // users and groups; empty: nobody
+	Any       bool                         // somebody may decide about something
 	// Who returns those who may decide about a command; nil: Approvers.
 	Who func(class, rule string) []string
 	// Code reports whether approving a command needs a code; nil: never.
@@ -354,6 +355,7 @@ func (s *Fold) open(e agent.Entry) {
 	o := s.opened
 	s.lastHead = e.N
 	s.root = RootView{Symptom: o.Symptom, State: "investigating", Requester: o.Requester, Brain: o.Brain, Approvers: s.rules.Approvers, Started: e.Time, Sweep: o.Kind == agent.KindSweep, Triage: o.Kind == agent.KindTriage, Source: o.Place["source"]}
+	s.root.Elsewhere = len(s.root.Approvers) == 0 && s.rules.Any
 	s.progress.Sweep, s.progress.Triage = s.root.Sweep, s.root.Triage
 	s.add(Message{Key: "root", Entry: e.N, Kind: KindRoot, Text: s.root.Title(), Root: &s.root})
 	s.add(Message{Key: "progress", Entry: e.N, Kind: KindProgress, Text: s.progressText(), Progress: &s.progress})
@@ -468,6 +470,7 @@ func (s *Fold) proposed(e agent.Entry) {
 		Code: s.rules.Code != nil && s.rules.Code(p.Class.String(), p.Rule),
 		Head: e.Head, Requester: p.Requester, SelfOK: s.rules.Self,
 	}
+	c.Elsewhere = len(c.Approvers) == 0 && s.rules.Any
 	for _, h := range s.fold.Case().Hypotheses {
 		if h.ID == p.Hypothesis && p.Hypothesis != "" {
 			c.Separates = h.Description

@@ -20,6 +20,7 @@ import (
 	"ghostbot/bot/slack/home"
 	"ghostbot/bot/slack/kit"
 	"ghostbot/bot/slack/shortcut"
+	"ghostbot/bot/slack/unsure"
 )
 
 // outside is what people ask outside of cards, and their Home tab; it is there since
@@ -31,11 +32,13 @@ type outside struct {
 	asked   *entry.Once // mentions that were answered
 	mute    atomic.Bool // Slack takes no status of threads
 	told    *entry.Once // statuses that stand
+	unsure  *unsure.Queue
 }
 
 // attend joins the front to a desk.
 func (f *Front) attend(desk *bot.Desk) {
 	f.desk, f.lobby = desk, lobby.New(desk)
+	f.unsure = unsure.New(f.lobby.Settle, f.log)
 	members := entry.NewMembers(f.api)
 	f.counter = entry.New(entry.Options{Desk: desk, Lobby: f.lobby, API: f.api, Person: f.Person, Channels: members.Of,
 		Base: f.base, Introduce: f.introduce, Log: f.log, Within: ackWithin})
@@ -140,7 +143,7 @@ func (f *Front) requested(ctx context.Context, j job, e slackevents.EventsAPIEve
 		a := entry.Asked{User: user, Team: e.TeamID, Channel: channel, Case: sid, Delivery: "words " + channel + " " + ts, Source: kit.Permalink(f.base(), channel, thread, ts)}
 		out := f.counter.Do(ectx, a, text)
 		if out.Text != "" {
-			f.whisperTo(channel, thread, user, out.Text, out.Blocks...)
+			f.whisperAbout(a.Delivery, channel, thread, user, out.Text, out.Blocks...)
 		}
 	}
 	f.ack(ctx, j, nil)
@@ -206,7 +209,7 @@ func (f *Front) opinion(ctx context.Context, j job, cb slackgo.InteractionCallba
 	why, err := f.counter.Opine(ctx, entry.Asked{User: cb.User.ID, Team: team(cb)}, b.Value, useful, "")
 	if err != nil {
 		f.log.Error("an opinion is not stored", "err", err)
-		f.whisper(cb, lobby.Unstored("Your opinion", err))
+		f.whisper(cb, "The store did not answer, so whether that is stored is not known. Press again in a moment: it counts once.")
 		return
 	}
 	f.ack(ctx, j, nil)

@@ -12,10 +12,11 @@ import (
 	"github.com/slack-go/slack/slackevents"
 
 	"ghostbot/bot"
-	"ghostbot/bot/lobby"
 	"ghostbot/bot/show"
 	"ghostbot/bot/slack/entry"
 	"ghostbot/bot/slack/kit"
+	"ghostbot/bot/slack/link"
+	"ghostbot/bot/slack/unsure"
 	"ghostbot/bot/slack/window"
 	"ghostbot/safeexec"
 )
@@ -105,7 +106,7 @@ func (f *Front) actions(ctx context.Context, j job, cb slackgo.InteractionCallba
 	case a.ActionID == actMore:
 		f.ack(ctx, j, nil)
 		if sid, ok := strings.CutPrefix(a.SelectedOption.Value, "stop "); ok {
-			answer, _ := f.counter.End(ctx, sid, cb.User.ID, team(cb), "menu "+cb.User.ID+" "+a.ActionTs)
+			answer, _ := f.counter.End(ctx, sid, entry.Asked{User: cb.User.ID, Team: team(cb), Channel: cb.Container.ChannelID, Delivery: "menu " + cb.User.ID + " " + a.ActionTs})
 			f.whisper(cb, answer)
 		}
 	case strings.HasPrefix(a.ActionID, actAnswer):
@@ -149,7 +150,7 @@ func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	r, err := f.desk.Resolve(rctx, c)
 	if err != nil {
 		f.log.Error("decision is not stored", "session_id", c.SessionID, "err", err)
-		f.whisper(cb, lobby.Unstored("Your decision", err))
+		f.doubt(cb, c)
 		return // not acknowledged: Slack shows that it did not work
 	}
 	f.ack(ctx, j, nil)
@@ -167,6 +168,22 @@ func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	case c.Action == safeexec.Deny && r.State == bot.StateDenied:
 		f.windows.leave(f.log, func(ctx context.Context) { f.openReason(ctx, cb, c, a.Value) })
 	}
+}
+
+// doubt tells somebody that nobody knows whether their decision is stored, and what came
+// of it when that is known.
+func (f *Front) doubt(cb slackgo.InteractionCallback, c bot.Click) {
+	said := func(about, text string) {
+		f.whisperAbout(about+c.Delivery, cb.Container.ChannelID, cb.Message.ThreadTimestamp, c.By, text)
+	}
+	said("doubt", "The store did not answer, so whether your decision is stored is not known yet. It is looked up as soon as the store is back, and you are told here; the card then shows what counts.")
+	f.unsure.Add(unsure.Item{Case: c.SessionID, Delivery: c.Delivery, Tell: func(stored bool) {
+		if stored {
+			said("known", "Your decision is stored and counts: the card shows what became of it.")
+			return
+		}
+		said("known", "Your decision did not reach the store and does not count. If the card still has buttons, press again.")
+	}})
 }
 
 // retire turns a second copy of a card, which a crash or a lost answer of Slack left
@@ -196,12 +213,17 @@ func (f *Front) answer(ctx context.Context, j job, cb slackgo.InteractionCallbac
 		f.ack(ctx, j, nil)
 		return
 	}
+	if link.Unread(cb) {
+		f.ack(ctx, j, nil)
+		f.whisper(cb, "What you ticked did not arrive in a form that could be read, so nothing was done. Tick it again and press once more; if it goes on, tell whoever runs this bot.")
+		return
+	}
 	actx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
 	r, err := f.desk.Answer(actx, v[0], v[1], v[2], cb.User.ID, team(cb), picked(cb)...)
 	if err != nil {
 		f.log.Error("answer is not stored", "session_id", v[0], "err", err)
-		f.whisper(cb, lobby.Unstored("Your answer", err))
+		f.whisper(cb, "The store did not answer, so whether your answer is stored is not known. The question in this thread shows what counts as soon as the store is back; if it still has buttons then, press again.")
 		return
 	}
 	f.ack(ctx, j, nil)
@@ -347,20 +369,21 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 	if !p.Active || !p.Human {
 		return nil
 	}
+	about := entry.Asked{User: w.user, Channel: w.channel, Case: sid, Delivery: w.event}
+	tell := func(text string) { f.whisperAbout(w.event, w.channel, w.thread, w.user, text) }
 	if !p.Member {
-		f.lobby.Refused(ctx, sid, show.Refusal{By: w.user, What: "instruct", Text: w.text, Why: p.Explain})
-		f.whisperAbout(w.ts, w.channel, w.thread, w.user, "Your reply is not passed on: "+escape(p.Explain)+".")
+		tell(f.counter.Reply(ctx, about, f.plain(ctx, w.text), p.Explain))
 		return nil
 	}
 	text := f.plain(ctx, strings.ReplaceAll(w.text, "<@"+f.me.UserID+">", " "))
 	if oneLine(text) == "" {
-		f.whisperTo(w.channel, w.thread, w.user, "Files and bare mentions are not read. Say in words what they show, or what should be looked at.")
+		tell("Files and bare mentions are not read. Say in words what they show, or what should be looked at.")
 		return nil
 	}
 	if isStop(text) {
 		f.introduce(sid, w.user)
-		if answer, stopped := f.counter.End(ctx, sid, w.user, "", w.event); !stopped {
-			f.whisperTo(w.channel, w.thread, w.user, answer)
+		if answer, stopped := f.counter.End(ctx, sid, about); !stopped {
+			tell(answer)
 		}
 		return nil
 	}
@@ -369,10 +392,10 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		f.introduce(sid, w.user)
 	}
 	if why != "" {
-		f.whisperAbout(w.ts, w.channel, w.thread, w.user, mrkdwn(why))
+		tell(mrkdwn(why))
 	}
 	if errors.Is(err, bot.ErrClosed) {
-		f.whisperTo(w.channel, w.thread, w.user, "This case is closed, so nobody reads this. Open a new one with `/ghost investigate &lt;symptom&gt;`.")
+		tell("This case is closed, so nobody reads this. Open a new one with `/ghost investigate &lt;symptom&gt;`.")
 		return nil
 	}
 	return err
@@ -514,7 +537,7 @@ func (f *Front) finish(ctx context.Context, j job, block string, do func() (bot.
 	switch {
 	case err != nil:
 		f.log.Error("window is not taken", "err", err)
-		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: lobby.Unstored("This", err)}))
+		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: "The store did not answer, so whether this is stored is not known. Send it again in a moment: it counts once."}))
 	case !r.OK:
 		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: cut(oneLine(f.named(ctx, r.Text)), 300)}))
 	default:

@@ -2,7 +2,6 @@ package slack
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -120,6 +119,8 @@ func rootHint(r *show.RootView) string {
 	switch {
 	case r.State == "finished" || r.State == "stopped":
 		return "This case has ended, and replies are not read any more. `/ghost investigate` opens another one."
+	case len(r.Approvers) == 0 && r.Elsewhere:
+		return "*Nobody may approve commands here*: there are approvers, but none of them for this channel. Only read-only probes will run."
 	case len(r.Approvers) == 0:
 		return "*Nobody may approve commands here*: nobody is named for this channel. Only read-only probes will run."
 	case r.Triage:
@@ -343,16 +344,8 @@ func orElse(s, other string) string {
 }
 
 func rules(c *show.CardView) string {
-	who := "*Nobody can approve* this here: GHOST_APPROVERS and GHOST_APPROVERS_FILE name nobody for it."
+	who := kit.Deciders(c, func(ids ...string) string { return mentions(ids) })
 	if len(c.Approvers) > 0 {
-		who = "Can approve: " + mentions(c.Approvers) + "."
-		switch {
-		case c.SelfOK:
-		case slices.Contains(c.Approvers, c.Requester):
-			who += " Not " + mention(c.Requester) + ", who asked for it."
-		default: // who is asked for nothing is not paged
-			who += " Not whoever asked for it."
-		}
 		who += votes(c)
 		if c.Code {
 			who += " Approving asks for a code of the approver's authenticator app."

@@ -226,6 +226,7 @@ func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 		wg.Go(func() { f.windows.work(ctx, f.log) })
 	}
 	wg.Go(func() { f.tabs.Run(ctx) })
+	wg.Go(func() { f.unsure.Run(ctx) })
 	wg.Go(func() { f.file(ctx) })
 	err := f.link.Run(ctx)
 	cancel()

@@ -165,6 +165,9 @@ func (c *Counter) Do(ctx context.Context, a Asked, text string) Answer {
 
 const again = "Try again in a minute."
 
+// unsure is said when the store does not answer: what was sent to it may be there.
+const unsure = "The store did not answer, so whether a case was opened is not known. If it was, its thread appears here as soon as the store is back: look before you ask again."
+
 // Investigate opens a case, or asks first whether to join one that looks at the same.
 func (c *Counter) Investigate(ctx context.Context, a Asked, symptom string) Answer {
 	if show.OneLine(symptom) == "" {
@@ -183,7 +186,7 @@ func (c *Counter) Investigate(ctx context.Context, a Asked, symptom string) Answ
 	sid, err := c.o.Desk.Open(ctx, o)
 	if err != nil {
 		c.o.Log.Error("case is not opened", "err", err)
-		return say("The store does not answer, so nobody knows yet whether a case was opened. If no thread appears here within a minute, none was: try again.")
+		return Answer{Text: unsure}
 	}
 	c.o.Introduce(sid, a.User)
 	return Answer{}
@@ -194,7 +197,7 @@ func (c *Counter) ask(ctx context.Context, a Asked, o bot.Opening, sid string) A
 	id, err := c.o.Lobby.Park(ctx, o, sid)
 	if err != nil {
 		c.o.Log.Error("a question is not stored", "err", err)
-		return say("No case was opened: the store does not answer. Nothing was started; try again in a minute.")
+		return Answer{Text: unsure}
 	}
 	one, err := c.o.Lobby.Describe(ctx, sid)
 	if err != nil {
@@ -223,17 +226,12 @@ func (c *Counter) alike(id, sid string, one lobby.Case) Answer {
 // MayOpen says why nobody or not this person may open a case here; "" when they may.
 func (c *Counter) MayOpen(ctx context.Context, a Asked) string {
 	if why := c.o.Desk.Allowed(a.Channel); why != "" {
-		return kit.Escape(why)
+		return c.refused(ctx, a, "", "open a case", "", kit.Escape(why)+" Whoever runs this bot can change that.")
 	}
 	if why := c.absent(ctx, a.Channel); why != "" {
-		return why
+		return c.refused(ctx, a, "", "open a case", "", why)
 	}
-	if p, err := c.o.Person(ctx, a.User, a.Team); err != nil {
-		return "Who you are could not be checked, so no case was opened. Try again."
-	} else if !p.Active || !p.Human || !p.Member {
-		return "No case was opened: " + kit.Escape(p.Explain) + "."
-	}
-	return ""
+	return c.member(ctx, a, "", "open a case", "no case was opened")
 }
 
 // absent says that the bot cannot post in a channel; "" when it can, or when
@@ -247,7 +245,7 @@ func (c *Counter) absent(ctx context.Context, channel string) string {
 	case errors.As(err, &r) && r.Err == "channel_not_found", err != nil && err.Error() == "channel_not_found":
 		return "I am not in this channel. Invite me first: `/invite @ghostbot`"
 	case err == nil && ch.IsArchived:
-		return "This channel is archived."
+		return "This channel is archived, and nobody could answer in it. Open the case in another channel."
 	case err == nil && !ch.IsMember && !ch.IsIM:
 		return "I am not in this channel. Invite me first: `/invite @ghostbot`"
 	}
@@ -266,13 +264,13 @@ func (c *Counter) cleanup(ctx context.Context, a Asked) Answer {
 	case errors.Is(err, bot.ErrNoSweeps):
 		return say("Captures are not configured here, so nothing can have been left in the cloud.")
 	case errors.Is(err, bot.ErrSweeping):
-		if _, no := c.known(ctx, a, sid); no.Text != "" {
-			return say("A clean-up is under way already, in another channel. Try again when it has ended.")
+		if id, _ := c.known(ctx, a, sid); id == "" {
+			return say("A clean-up is under way already, in another channel. Nothing was started; try again when it has ended.")
 		}
 		return say("A clean-up is under way already: case `%s`. See `/ghost status` in its channel.", kit.Escape(sid))
 	case err != nil:
 		c.o.Log.Error("sweep is not opened", "err", err)
-		return say("No clean-up was started: the store does not answer. %s", again)
+		return Answer{Text: unsure}
 	}
 	return Answer{}
 }
@@ -299,7 +297,7 @@ func (c *Counter) triage(ctx context.Context, a Asked, rest string) Answer {
 	}, agent.Focus{Port: focus.Port, PIDs: focus.PIDs, Since: focus.Since, Case: about}, focus.Text())
 	if err != nil {
 		c.o.Log.Error("triage is not opened", "err", err)
-		return say("No triage was started: the store does not answer. %s", again)
+		return Answer{Text: unsure}
 	}
 	c.o.Introduce(sid, a.User)
 	return Answer{}
@@ -350,6 +348,7 @@ func (c *Counter) known(ctx context.Context, a Asked, name string) (sid string, 
 		return "", say("Whether you are in that case's channel could not be looked up, so nothing is shown. Try again in a moment.")
 	}
 	if !in[info.Opening.Place.Channel] {
+		c.refused(ctx, a, name, "name a case of another channel", "", "whoever is not in the channel of a case is told nothing about it")
 		return "", none // that it exists is told to nobody either
 	}
 	return name, Answer{}
@@ -390,22 +389,17 @@ func (c *Counter) stop(ctx context.Context, a Asked, name string) Answer {
 	if sid == "" {
 		return no
 	}
-	answer, _ := c.End(ctx, sid, a.User, a.Team, a.Delivery)
+	answer, _ := c.End(ctx, sid, a)
 	return Answer{Text: answer}
 }
 
 // End stops a case for one delivery. stopped is false when there is nothing more to
 // stop, or not for this person.
-func (c *Counter) End(ctx context.Context, sid, user, team, delivery string) (answer string, stopped bool) {
-	p, err := c.o.Person(ctx, user, team)
-	if err != nil {
-		return "Who you are could not be checked, so nothing was stopped. Try again.", false
+func (c *Counter) End(ctx context.Context, sid string, a Asked) (answer string, stopped bool) {
+	if why := c.member(ctx, a, sid, "stop", "nothing was stopped"); why != "" {
+		return why, false
 	}
-	if !p.Active || !p.Human || !p.Member {
-		c.o.Lobby.Refused(ctx, sid, show.Refusal{By: user, What: "stop", Why: p.Explain})
-		return "Nothing was stopped: " + kit.Escape(p.Explain) + ".", false
-	}
-	err = c.o.Desk.StopOnce(ctx, sid, user, delivery)
+	err := c.o.Desk.StopOnce(ctx, sid, a.User, a.Delivery)
 	switch {
 	case errors.Is(err, bot.ErrNoCase):
 		return "There is no case `" + kit.Escape(kit.Cut(show.OneLine(sid), 60)) + "`. `/ghost list` shows the cases of this channel.", false
@@ -415,19 +409,15 @@ func (c *Counter) End(ctx context.Context, sid, user, team, delivery string) (an
 		return "The case `" + kit.Escape(sid) + "` is being stopped already; what was found so far is reported in its thread." + c.found(ctx, sid), false
 	case err != nil:
 		c.o.Log.Error("case is not stopped", "session_id", sid, "err", err)
-		return "Nothing was stopped: the store does not answer. " + again, false
+		return "The store did not answer, so whether the case stops is not known. Its thread says so when it does; if it goes on, send this again.", false
 	}
 	return "Stopping `" + kit.Escape(sid) + "`. What was found so far is reported in its thread.", true
 }
 
 // Opine stores what somebody thinks of a report. why says that they may not.
 func (c *Counter) Opine(ctx context.Context, a Asked, sid string, useful bool, words string) (why string, err error) {
-	p, err := c.o.Person(ctx, a.User, a.Team)
-	switch {
-	case err != nil:
-		return "Who you are could not be checked, so nothing was stored. Press again in a moment.", nil
-	case !p.Active || !p.Human || !p.Member:
-		return "Nothing was stored: " + kit.Escape(p.Explain) + ".", nil
+	if why := c.member(ctx, a, sid, "say something about a report", "nothing was stored"); why != "" {
+		return why, nil
 	}
 	err = c.o.Lobby.Feedback(ctx, lobby.Opinion{SessionID: sid, Feedback: show.Feedback{By: a.User, Useful: useful, Text: words}})
 	if errors.Is(err, bot.ErrNoCase) {

@@ -226,18 +226,13 @@ func (c *Counter) resume(ctx context.Context, a Asked, name string) Answer {
 	if sid == "" {
 		return no
 	}
-	p, err := c.o.Person(ctx, a.User, a.Team)
-	switch {
-	case err != nil:
-		return say("Who you are could not be checked, so nothing was done. Try again.")
-	case !p.Active || !p.Human || !p.Member:
-		c.o.Lobby.Refused(ctx, sid, show.Refusal{By: a.User, What: "resume", Why: p.Explain})
-		return say("Nothing was done: %s.", kit.Escape(p.Explain))
+	if why := c.member(ctx, a, sid, "resume", "nothing was done"); why != "" {
+		return Answer{Text: why}
 	}
 	r, why, err := c.o.Lobby.Resume(ctx, sid, a.User, a.Team)
 	if err != nil {
 		c.o.Log.Error("case is not resumed", "session_id", sid, "err", err)
-		return say("Nothing was done: the store does not answer. %s", again)
+		return say("The store did not answer, so whether the case goes on is not known. `/ghost status` says where it is when the store is back.")
 	}
 	one, err := c.o.Lobby.Describe(ctx, sid)
 	if err != nil {
@@ -283,7 +278,7 @@ func (c *Counter) Press(ctx context.Context, a Asked, act, value string) (out An
 		return c.join(ctx, a, value)
 	case act == ActAnother:
 		sid, err := c.o.Lobby.Another(ctx, value, a.User)
-		return c.opened(a, sid, err)
+		return c.opened(ctx, a, sid, err)
 	case strings.HasPrefix(act, ActPage):
 		return c.List(ctx, a, number(value)), true
 	case act == ActLinked:
@@ -294,14 +289,17 @@ func (c *Counter) Press(ctx context.Context, a Asked, act, value string) (out An
 
 func (c *Counter) join(ctx context.Context, a Asked, id string) (Answer, bool) {
 	sid, why, err := c.o.Lobby.Join(ctx, id, a.User, a.Team)
+	var taken *lobby.Taken
 	switch {
+	case errors.As(err, &taken):
+		return c.taken(ctx, taken), true
 	case errors.Is(err, lobby.ErrGone):
 		return say("This question is not open any more: it was answered, or asked more than a day ago. `/ghost list` shows the cases of this channel."), true
 	case errors.Is(err, bot.ErrClosed):
 		return say("The case `%s` has ended meanwhile, so nobody would read it.%s Ask again to open one.", kit.Escape(sid), c.found(ctx, sid)), true
 	case err != nil:
 		c.o.Log.Error("a case is not joined", "err", err)
-		return say("%s", lobby.Unstored("Your words", err)), false
+		return say("The store did not answer, so whether your words were passed on is not known. Press again in a moment: they are passed on once."), false
 	case why != "":
 		return say("%s You can still open another case.", kit.Mrkdwn(why)), true
 	}
@@ -313,16 +311,37 @@ func (c *Counter) join(ctx context.Context, a Asked, id string) (Answer, bool) {
 	return say("You joined `%s`: it reads your words at its next turn. %s.", kit.Escape(sid), c.link(one.Place, "Open its thread")), true
 }
 
-func (c *Counter) opened(a Asked, sid string, err error) (Answer, bool) {
+func (c *Counter) opened(ctx context.Context, a Asked, sid string, err error) (Answer, bool) {
+	var taken *lobby.Taken
 	switch {
+	case errors.As(err, &taken):
+		return c.taken(ctx, taken), true
 	case errors.Is(err, lobby.ErrGone):
 		return say("This question is not open any more: it was answered, or asked more than a day ago. `/ghost list` shows the cases of this channel."), true
 	case err != nil:
 		c.o.Log.Error("case is not opened", "err", err)
-		return say("No case was opened: the store does not answer. Press again in a moment."), false
+		return say("The store did not answer, so whether a case was opened is not known. Press again in a moment: one case is opened, however often you press."), false
 	}
 	c.o.Introduce(sid, a.User)
-	return say("Opened `%s`.", kit.Escape(sid)), true
+	return say("Opened `%s`. %s.", kit.Escape(sid), c.thread(ctx, sid)), true
+}
+
+// taken answers the second of two different presses.
+func (c *Counter) taken(ctx context.Context, t *lobby.Taken) Answer {
+	did := "opened another case"
+	if t.Joined {
+		did = "joined the open case"
+	}
+	return say("You pressed the other button first, and that counts: you %s, `%s`. %s.", did, kit.Escape(t.Case), c.thread(ctx, t.Case))
+}
+
+// thread leads to a case's thread.
+func (c *Counter) thread(ctx context.Context, sid string) string {
+	one, err := c.o.Lobby.Describe(ctx, sid)
+	if err != nil || one.Place.Thread == "" {
+		return "Its thread is in this channel"
+	}
+	return c.link(one.Place, "Open its thread")
 }
 
 func (c *Counter) linked(ctx context.Context, a Asked, sid string) (Answer, bool) {
@@ -336,5 +355,5 @@ func (c *Counter) linked(ctx context.Context, a Asked, sid string) (Answer, bool
 		return Answer{Text: why}, true
 	}
 	next, err := c.o.Lobby.Linked(ctx, sid, a.User, c.outcome(ctx, sid))
-	return c.opened(a, next, err)
+	return c.opened(ctx, a, next, err)
 }

@@ -180,6 +180,7 @@ func RawInteraction(b []byte) (slackgo.InteractionCallback, bool) {
 			PrivateMetadata string             `json:"private_metadata"`
 			State           *slackgo.ViewState `json:"state"`
 		}
+		State json.RawMessage `json:"state"`
 	}
 	var none slackgo.InteractionCallback
 	if json.Unmarshal(b, &p) != nil {
@@ -196,6 +197,7 @@ func RawInteraction(b []byte) (slackgo.InteractionCallback, bool) {
 		act := &slackgo.BlockAction{ActionID: a.ActionID, BlockID: a.BlockID, Value: a.Value, ActionTs: a.ActionTs}
 		act.SelectedOption.Value = a.SelectedOption.Value
 		cb.ActionCallback.BlockActions = []*slackgo.BlockAction{act}
+		cb.BlockActionState = boxes(p.State)
 		return cb, true
 	case p.Type == string(slackgo.InteractionTypeMessageAction):
 		return cb, p.TriggerID != ""

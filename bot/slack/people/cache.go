@@ -15,6 +15,7 @@ type fact[T any] struct {
 	err   error
 	asked time.Time
 	until time.Time     // not used after
+	ended time.Time     // when the answer came
 	busy  chan struct{} // closed when the answer is there; nil: nobody is asking
 }
 
@@ -41,7 +42,7 @@ func (c *cache[T]) get(ctx context.Context, key string, within time.Duration, as
 				return none, context.Cause(ctx)
 			}
 		case f != nil && time.Now().Before(f.until):
-			v, err := f.v, waits(f.err, time.Until(f.until))
+			v, err := f.v, left(f.err, time.Since(f.ended))
 			c.mu.Unlock()
 			return v, err
 		}
@@ -67,7 +68,7 @@ func (c *cache[T]) ask(ctx context.Context, f *fact[T], within time.Duration, as
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		f.v, f.err, f.until = v, err, f.asked.Add(Age)
+		f.v, f.err, f.until, f.ended = v, err, f.asked.Add(Age), time.Now()
 		if err != nil {
 			f.until = time.Now().Add(patience(err))
 		}
@@ -80,6 +81,16 @@ func (c *cache[T]) ask(ctx context.Context, f *fact[T], within time.Duration, as
 	return ask(actx)
 }
 
+// left is an error as it is told some time after it came: what says when to try again
+// counts down.
+func left(err error, since time.Duration) error {
+	var limited *slackgo.RateLimitedError
+	if !errors.As(err, &limited) {
+		return err
+	}
+	return &slackgo.RateLimitedError{RetryAfter: max(time.Second, (limited.RetryAfter - since + time.Second - 1).Truncate(time.Second))}
+}
+
 // patience is how long a failed look-up is not tried again.
 func patience(err error) time.Duration {
 	var limited *slackgo.RateLimitedError
@@ -87,15 +98,6 @@ func patience(err error) time.Duration {
 		return min(limited.RetryAfter, time.Minute)
 	}
 	return sulk
-}
-
-// waits is err with what is left of the wait that Slack asked for.
-func waits(err error, left time.Duration) error {
-	var limited *slackgo.RateLimitedError
-	if errors.As(err, &limited) {
-		return &slackgo.RateLimitedError{RetryAfter: (left + time.Second - 1).Truncate(time.Second)}
-	}
-	return err
 }
 
 // room forgets what is too old when there is too much of it. The caller holds c.mu.

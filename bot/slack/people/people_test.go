@@ -353,3 +353,25 @@ func TestNamesLeaveRoom(t *testing.T) {
 		}
 	})
 }
+
+// What says when to try again counts down while it is remembered.
+func TestRetryAfterCountsDown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		a := &api{members: func(context.Context, string) ([]string, error) {
+			return nil, fmt.Errorf("read group: %w", &slackgo.RateLimitedError{RetryAfter: 30 * time.Second})
+		}}
+		d := New(a, home, time.Second)
+		for _, tt := range []struct {
+			after time.Duration
+			want  string
+		}{{0, "retry after 30s"}, {10 * time.Second, "retry after 20s"}, {19500 * time.Millisecond, "retry after 1s"}} {
+			time.Sleep(tt.after)
+			if _, err := d.Members(t.Context(), "S1"); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("after %s: %v, want %s", tt.after, err, tt.want)
+			}
+		}
+		if n := a.asked.Load(); n != 1 {
+			t.Errorf("%d calls", n)
+		}
+	})
+}

@@ -1,0 +1,81 @@
+package lobby
+
+import (
+	"context"
+	"strings"
+	"sync"
+	"time"
+
+	"ghostbot/bot/access"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/show"
+	"ghostbot/store"
+)
+
+// refusedFor is how long the same refusal is one entry, refusedMost how many are
+// remembered meanwhile: a register is no place to be flooded.
+const (
+	refusedFor  = 10 * time.Minute
+	refusedMost = 1000
+)
+
+// refusals remembers what was registered. The zero value is ready.
+type refusals struct {
+	mu sync.Mutex
+	at map[string]time.Time
+}
+
+func (r *refusals) first(key string, now time.Time) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.at == nil || len(r.at) >= refusedMost {
+		r.at = map[string]time.Time{}
+	}
+	last, ok := r.at[key]
+	if ok && now.Sub(last) < refusedFor {
+		return false
+	}
+	r.at[key] = now
+	return true
+}
+
+// KindOfRefused is the register's entry about somebody who was refused what belongs to
+// no open case.
+const KindOfRefused = "refused"
+
+// Refused is its body.
+type Refused struct {
+	show.Refusal
+	Case    string `json:"case,omitempty"`    // which is closed
+	Channel string `json:"channel,omitempty"` // where it was asked
+}
+
+// Refused journals that somebody was refused something: in the case sid when it is
+// open, otherwise in the deployment's register. A refusal that cannot be stored is
+// still a refusal, and the log says so. The same again is one entry.
+func (l *Lobby) Refused(ctx context.Context, sid, channel string, r show.Refusal) {
+	r.Why, r.Text = access.Plain(r.Why), clip(l.o.Redact(r.Text), 500)
+	c, err := l.desk.Case(ctx, sid)
+	if err == nil && !c.Closed {
+		err = inbox.Note(ctx, l.o.DB, sid, []string{"refused", r.By, r.What, r.Why, r.Text}, inbox.Item{Kind: show.KindOfRefusal, Refusal: &r})
+		if err != nil {
+			l.o.Log.Warn("refusal is not journaled", "session_id", sid, "by", r.By, "err", err)
+		}
+		return
+	}
+	if l.o.Register == nil || !l.refusals.first(strings.Join([]string{r.By, r.What, sid, channel, r.Why, store.KeyPart(r.Text)}, "\x00"), time.Now()) {
+		return
+	}
+	if err != nil {
+		sid = "" // not a case of ours: what somebody typed
+	}
+	if _, _, err := l.o.Register.Append(ctx, KindOfRefused, Refused{Refusal: r, Case: sid, Channel: channel}); err != nil {
+		l.o.Log.Warn("refusal is not registered", "by", r.By, "err", err)
+	}
+}
+
+// Settle says whether a decision was stored whose delivery the store did not answer,
+// and keeps it from being stored later.
+func (l *Lobby) Settle(ctx context.Context, sid, delivery string) (stored bool, err error) {
+	return inbox.Settle(ctx, l.o.DB, sid, delivery)
+}

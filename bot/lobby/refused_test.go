@@ -1,0 +1,114 @@
+package lobby
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"ghostbot/bot"
+	"ghostbot/bot/inbox"
+	"ghostbot/bot/show"
+)
+
+// Of two different presses at the same moment one counts, and both are told the same.
+func TestJoinAndAnotherAtOnce(t *testing.T) {
+	h := newHall(t, nil)
+	sid := h.open("d1", "same thing", "C1")
+	for i := range 20 {
+		id, err := h.l.Park(t.Context(), opening("p"+string(rune('a'+i)), "same again", "C1"), sid)
+		h.must(err)
+		var wg sync.WaitGroup
+		var joined, opened string
+		var jerr, oerr error
+		wg.Go(func() { joined, _, jerr = h.l.Join(t.Context(), id, "U9", "") })
+		wg.Go(func() { opened, oerr = h.l.Another(t.Context(), id, "U9") })
+		wg.Wait()
+		var taken *Taken
+		if joined != opened || (jerr == nil) == (oerr == nil) || !errors.As(errors.Join(jerr, oerr), &taken) || taken.Case != joined {
+			t.Fatalf("joined %q, %v; opened %q, %v", joined, jerr, opened, oerr)
+		}
+	}
+}
+
+// A choice that could not be followed leaves the other one.
+func TestJoinRefusedLeavesAnother(t *testing.T) {
+	h := newHall(t, func(o *bot.Options) { o.Access.Instruct = "approvers" })
+	sid := h.open("d1", "same thing", "C1")
+	id, err := h.l.Park(t.Context(), opening("d2", "same again", "C1"), sid)
+	h.must(err)
+	if _, why, err := h.l.Join(t.Context(), id, "U9", ""); err != nil || why == "" {
+		t.Fatalf("Join = %q, %v", why, err)
+	}
+	if next, err := h.l.Another(t.Context(), id, "U9"); err != nil || next == sid {
+		t.Errorf("Another = %q, %v", next, err)
+	}
+}
+
+// Every refusal is in a journal: in that of the case, or in the register.
+func TestRefusedIsJournaled(t *testing.T) {
+	register := &tape{}
+	h := newHall(t, func(o *bot.Options) { o.Register = register })
+	sid := h.open("d1", "same thing", "C1")
+	r := show.Refusal{By: "UGUEST", What: "stop", Text: "stop hunter2", Why: "guests \x02U1\x03"}
+	for range 3 {
+		h.l.Refused(t.Context(), sid, "C1", r)
+	}
+	items, err := h.db.List(t.Context(), sid, "inbox/")
+	if err != nil || len(items) != 1 {
+		t.Fatalf("inbox = %v, %v", items, err)
+	}
+	var it inbox.Item
+	h.must(json.Unmarshal(items[0].Data, &it))
+	if it.Refusal == nil || it.Refusal.By != "UGUEST" || it.Refusal.Why != "guests U1" || it.Refusal.Text != "stop [redacted]" {
+		t.Errorf("journaled as %+v", it.Refusal)
+	}
+	h.close(sid)
+	for range 3 {
+		h.l.Refused(t.Context(), sid, "C1", r)
+		h.l.Refused(t.Context(), "", "C1", r)
+		h.l.Refused(t.Context(), "ghost_typed", "C1", r)
+	}
+	es, _ := register.Since(0)
+	var cases []string
+	for _, e := range es {
+		var got Refused
+		h.must(json.Unmarshal(e.Body, &got))
+		if e.Kind != KindOfRefused || got.By != "UGUEST" || got.Channel != "C1" || strings.Contains(string(e.Body), "hunter2") {
+			t.Errorf("registered %s", e.Body)
+		}
+		cases = append(cases, got.Case)
+	}
+	if len(cases) != 3 || cases[0] != sid || cases[1] != "" || cases[2] != "" {
+		t.Errorf("registered for %q", cases)
+	}
+	var seen refusals
+	now := time.Now()
+	if !seen.first("a", now) || seen.first("a", now.Add(refusedFor-1)) || !seen.first("a", now.Add(refusedFor)) {
+		t.Error("the same refusal")
+	}
+}
+
+// A decision in doubt is stored or never will be.
+func TestSettle(t *testing.T) {
+	h := newHall(t, nil)
+	sid := h.open("d1", "same thing", "C1")
+	deliver := func(d string) error {
+		return inbox.Deliver(context.WithoutCancel(t.Context()), h.db, sid, d, []byte(`{}`))
+	}
+	h.must(deliver("stored"))
+	for range 2 {
+		for d, want := range map[string]bool{"stored": true, "lost": false} {
+			if got, err := h.l.Settle(t.Context(), sid, d); err != nil || got != want {
+				t.Errorf("%s: %v, %v", d, got, err)
+			}
+		}
+		h.must(deliver("lost")) // comes too late
+	}
+	if items, err := h.db.List(t.Context(), sid, "inbox/"); err != nil || len(items) != 1 {
+		t.Errorf("inbox = %v, %v", items, err)
+	}
+}

@@ -1,0 +1,77 @@
+package unsure
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// Every decision comes to one end when the store is back, and none before.
+func TestComesToAnEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		var mu sync.Mutex
+		down, told := true, []string{}
+		q := New(func(_ context.Context, sid, delivery string) (bool, error) {
+			mu.Lock()
+			defer mu.Unlock()
+			if down {
+				return false, errors.New("store is unavailable")
+			}
+			return delivery == "stored", nil
+		}, slog.New(slog.DiscardHandler))
+		done := make(chan struct{})
+		go func() { defer close(done); q.Run(ctx) }()
+		for _, d := range []string{"stored", "lost"} {
+			if !q.Add(Item{Case: "s", Delivery: d, Tell: func(ok bool) { told = append(told, fmt.Sprint(d, ok)) }}) {
+				t.Error("it is not taken")
+			}
+			time.Sleep(time.Minute)
+		}
+		if len(told) > 0 {
+			t.Errorf("told %q while nobody knew", told)
+		}
+		mu.Lock()
+		down = false
+		mu.Unlock()
+		time.Sleep(2 * Every)
+		end()
+		<-done
+		if want := []string{"storedtrue", "lostfalse"}; !slices.Equal(told, want) {
+			t.Errorf("told %q, want %q", told, want)
+		}
+	})
+}
+
+func TestBounds(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		asked := 0
+		q := New(func(context.Context, string, string) (bool, error) { asked++; return false, errors.New("down") }, slog.New(slog.DiscardHandler))
+		for i := range Most + 1 {
+			if ok := q.Add(Item{Tell: func(bool) { t.Error("told") }}); ok != (i < Most) {
+				t.Fatalf("%d: %v", i, ok)
+			}
+		}
+		ctx, end := context.WithCancel(t.Context())
+		done := make(chan struct{})
+		go func() { defer close(done); q.Run(ctx) }()
+		time.Sleep(10 * time.Second)
+		if asked == 0 || asked > 10 {
+			t.Errorf("a store that is away was asked %d times in ten seconds", asked)
+		}
+		time.Sleep(Patience)
+		asked = 0
+		time.Sleep(time.Minute)
+		if asked != 0 {
+			t.Errorf("asked %d times after the patience", asked)
+		}
+		end()
+		<-done
+	})
+}
