@@ -46,6 +46,7 @@ type About struct {
 type Rules struct {
 	Approvers []string // user ids, and group ids that begin with S
 	Lines     []Line   // the first that fits replaces Approvers
+	File      *File    // not nil: its lines, as they are now, in place of Lines
 	Channels  []string // where cases may be opened; empty: everywhere the bot is
 	Self      bool     // the requester of a command may approve it
 	Instruct  string   // who may steer a case by replying: InstructAnyone when empty
@@ -87,7 +88,11 @@ func (a Rules) NeedsCode(class, rule string) bool { return anyFits(a.Factor, cla
 // Who returns the users and groups who may decide. narrowed reports that a line of
 // the configuration said so and not the default.
 func (a Rules) Who(about About) (who []string, narrowed bool) {
-	for _, l := range a.Lines {
+	lines, err := a.narrowings()
+	if err != nil {
+		return nil, true
+	}
+	for _, l := range lines {
 		if l.fits(about) {
 			return l.Who, true
 		}
@@ -105,7 +110,11 @@ func (a Rules) In(channel string) []string {
 			}
 		}
 	}
-	for _, l := range a.Lines {
+	lines, err := a.narrowings()
+	if err != nil {
+		return nil
+	}
+	for _, l := range lines {
 		if l.Channel != Every && l.Channel != channel {
 			continue
 		}
@@ -121,6 +130,9 @@ func (a Rules) In(channel string) []string {
 // May reports whether user may decide about something. why is a sentence for the
 // person who was refused. Every look-up that fails refuses.
 func (a Rules) May(ctx context.Context, f Directory, user, team string, about About) (why string, ok bool) {
+	if _, err := a.narrowings(); err != nil {
+		return "Nobody may decide now: the approvers' file (GHOST_APPROVERS_FILE) cannot be read: " + err.Error() + ". Whoever runs this bot can mend it; then press again.", false
+	}
 	who, narrowed := a.Who(about)
 	if len(who) == 0 {
 		return a.nobody(about, narrowed), false

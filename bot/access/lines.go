@@ -170,6 +170,12 @@ func (a Rules) Check() error {
 	return nil
 }
 
+// With is a check of lines in the place of those that a has.
+func (a Rules) With(lines []Line) error {
+	a.File, a.Lines = nil, lines
+	return a.Check()
+}
+
 // Groups are the user groups that the rules name.
 func (a Rules) Groups() []string {
 	return a.named(func(id string) bool { return strings.HasPrefix(id, "S") })
@@ -190,7 +196,8 @@ func (a Rules) named(wanted func(string) bool) []string {
 		}
 	}
 	add(a.Approvers)
-	for _, l := range a.Lines {
+	lines, _ := a.narrowings() // where they cannot be read, they name nobody
+	for _, l := range lines {
 		add(l.Who)
 	}
 	return out

@@ -165,7 +165,9 @@ func build(ctx context.Context, c *cli, cfg config, front bot.Front, log *slog.L
 	if err != nil {
 		return nil, err
 	}
-	if p.access, p.codes, err = cfg.who().InForce(p.policy.KnownRule, p.db, c.state(), c.audits()); err != nil {
+	settings := cfg.who()
+	settings.Log = p.log
+	if p.access, p.codes, err = settings.InForce(p.policy.KnownRule, p.db, c.state(), c.audits()); err != nil {
 		p.close()
 		return nil, usageError("%w", err)
 	}

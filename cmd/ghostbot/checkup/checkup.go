@@ -104,7 +104,7 @@ func unknown(ctx context.Context, rules access.Rules, o slack.Options, reached b
 	if err := f.Known(ctx, []access.Line{{Channel: access.Every, Who: rules.Approvers}}); err != nil {
 		return fmt.Errorf("GHOST_APPROVERS: %s", strings.TrimPrefix(err.Error(), "line 0: "))
 	}
-	if err := f.Known(ctx, rules.Lines); err != nil {
+	if err := f.Known(ctx, rules.Narrowings()); err != nil {
 		return fmt.Errorf("GHOST_APPROVERS_FILE: %w", err)
 	}
 	return nil

@@ -5,6 +5,7 @@ package who
 import (
 	"errors"
 	"fmt"
+	"log/slog"
 	"path/filepath"
 	"strings"
 
@@ -24,6 +25,18 @@ type Settings struct {
 	Factor    []string // GHOST_SECOND_FACTOR
 	File      string   // GHOST_APPROVERS_FILE
 	Secrets   string   // GHOST_TOTP_FILE
+	Log       *slog.Logger
+}
+
+// changed says that the approvers' file was read again.
+func (s Settings) changed(lines int, err error) {
+	switch {
+	case s.Log == nil:
+	case err != nil:
+		s.Log.Error("the approvers' file cannot be read, nobody may decide until it can", "file", s.File, "err", err)
+	default:
+		s.Log.Info("the approvers' file was read again", "file", s.File, "lines", lines)
+	}
 }
 
 // Rules checks the settings and reads the file. known reports whether the policy has
@@ -46,10 +59,11 @@ func (s Settings) Rules(known func(rule string) bool) (access.Rules, error) {
 		}
 	}
 	if s.File != "" {
-		var err error
-		if r.Lines, err = access.Read(s.File, s.Channels, known); err != nil {
+		f, err := access.Follow(s.File, s.Channels, known, r.With, s.changed)
+		if err != nil {
 			return r, fmt.Errorf("GHOST_APPROVERS_FILE: %w", err)
 		}
+		r.File = f
 	}
 	if err := r.Check(); err != nil {
 		return r, fmt.Errorf("GHOST_APPROVERS, GHOST_APPROVERS_FILE: %w", err)
