@@ -351,6 +351,20 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
+// TestLargestFence: where numbers of scripts end, two holders would get one fence.
+func TestLargestFence(t *testing.T) {
+	db := openDB(t, Options{URL: sim.Start(t).URL(), Keys: testKeys("k1")})
+	db.Above(1<<53 - 2)
+	if l, err := db.Acquire(t.Context(), sid, "one", time.Minute); err != nil || l.Fence != 1<<53-1 {
+		t.Errorf("the last fence: %+v, %v", l, err)
+	}
+	for range 2 {
+		if l, err := db.Acquire(t.Context(), sid, "one", time.Minute); !errors.Is(err, ErrPoisoned) {
+			t.Errorf("one more: %+v, %v", l, err)
+		}
+	}
+}
+
 // TestFull is a server whose memory is full: nothing is written, leases go on.
 func TestFull(t *testing.T) {
 	s := sim.Start(t)

@@ -162,34 +162,77 @@ func dropAbout(ctx context.Context, db store.DB, sid string) error {
 }
 
 // Others removes from this machine what other replicas have deleted, and notes it in the
-// register. Only a register that verifies is believed.
+// register. Only a register that verifies is believed. What an older Redis brought back
+// is deleted again; a case that is open there is left alone: whoever carries it needs its files.
 func Others(ctx context.Context, o Options, s *home.State) (gone []string, err error) {
 	es, err := s.Entries(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("deleted cases: %w", err)
 	}
+	scopes, err := s.DB.Scopes(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("deleted cases: %w", err)
+	}
+	var left []error // one case that stays keeps no other one back
 	for sid, e := range deletions(es) {
-		if _, begun := begunIn(es, sid); begun { // whoever began it may have died
-			as := o
-			as.By, as.Reason = e.By, e.Reason
-			if _, err := as.shared(ctx, s, sid); err != nil && !errors.Is(err, ErrServed) {
-				return gone, fmt.Errorf("delete %s, which was begun: %w", sid, err)
-			}
-			gone = append(gone, sid)
-			continue
-		}
-		n, err := o.remove(sid)
-		if err == nil && n > 0 {
-			e.Files = n
-			err = o.note(ctx, s, &e)
+		_, begun := begunIn(es, sid)
+		went, err := o.other(ctx, s, e, begun, slices.Contains(scopes, sid))
+		if went {
 			gone = append(gone, sid)
 		}
 		if err != nil {
-			return gone, fmt.Errorf("delete %s, which the register says is deleted: %w", sid, err)
+			left = append(left, fmt.Errorf("delete %s, which the register says is deleted: %w", sid, err))
 		}
 	}
 	slices.Sort(gone)
-	return gone, nil
+	return gone, errors.Join(left...)
+}
+
+// other ends one deletion on this machine; e began it.
+func (o Options) other(ctx context.Context, s *home.State, e Entry, begun, back bool) (gone bool, err error) {
+	sid := e.SessionID
+	if begun { // whoever began it may have died
+		as := o
+		as.By, as.Reason = e.By, e.Reason
+		_, err := as.shared(ctx, s, sid)
+		if err == nil || errors.Is(err, ErrServed) { // or is at it
+			return err == nil, nil
+		}
+		if !errors.Is(err, ErrNoCase) { // somebody else ended it meanwhile
+			return false, err
+		}
+	}
+	if err := closed(ctx, s.DB, sid); err == nil || back && errors.Is(err, ErrNoCase) {
+		if err := again(ctx, s, sid); err != nil {
+			return false, err
+		}
+		back = true
+	} else if !errors.Is(err, ErrNoCase) {
+		return false, err
+	} else {
+		back = false
+	}
+	if e.Files, err = o.remove(sid); err != nil || e.Files == 0 && !back {
+		return false, err
+	}
+	return true, o.note(ctx, s, &e)
+}
+
+// again deletes from Redis what is there of a deleted case: an older copy of it that was
+// restored or promoted, or what somebody pressed at the last moment.
+func again(ctx context.Context, s *home.State, sid string) error {
+	l, err := take(ctx, s.DB, sid)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = s.DB.Release(context.WithoutCancel(ctx), l) }() // ended by Erase, if all went well
+	if err := closed(ctx, s.DB, sid); err != nil && !errors.Is(err, ErrNoCase) {
+		return err
+	}
+	if err := s.Erase(ctx, l); err != nil { // first: what it leaves is found again by the values
+		return err
+	}
+	return dropAbout(ctx, s.DB, sid)
 }
 
 // deletions are all that the register tells of.
@@ -206,11 +249,15 @@ func deletions(es []audit.Entry) map[string]Entry {
 	return out
 }
 
-// Old are the closed cases that were closed longer ago than keep, oldest first.
+// Old are the closed cases that were closed longer ago than keep, oldest first: by the store's
+// clock and by this machine's, because what one wrong clock deletes does not come back.
 func Old(ctx context.Context, db store.DB, keep time.Duration) ([]string, error) {
 	now, err := db.Now(ctx)
 	if err != nil {
 		return nil, err
+	}
+	if here := time.Now(); here.Before(now) {
+		now = here
 	}
 	vs, err := db.List(ctx, store.Deployment, "case/")
 	if err != nil {

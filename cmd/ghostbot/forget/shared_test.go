@@ -213,6 +213,65 @@ func TestShared(t *testing.T) {
 	}
 }
 
+// A Redis from an older backup, or a press at the last moment, brings a deleted case back: it goes
+// again, and its deletion on another machine goes on although this one was not possible.
+func TestDeletedCaseComesBack(t *testing.T) {
+	r := sim.Start(t)
+	one, two := newMachine(t, r.URL(), "one"), newMachine(t, r.URL(), "two")
+	one.carry(t, true, sid, other)
+	for _, id := range []string{sid, other} {
+		if _, err := Shared(t.Context(), one.Options, one.State, id); err != nil {
+			t.Fatal(err)
+		}
+	}
+	late := store.Key{Scope: other, Name: "inbox/1"}
+	if _, err := two.DB.Put(t.Context(), late, []byte(`"SECRETS"`), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	two.carry(t, true, sid)
+	gone, err := Others(t.Context(), two.Options, two.State)
+	if want := []string{sid, other}; err != nil || len(gone) != 2 || !slices.Contains(gone, want[0]) || !slices.Contains(gone, want[1]) {
+		t.Errorf("removed %q, %v", gone, err)
+	}
+	if got := slices.Concat(two.stored(t, r, sid), two.stored(t, r, other), two.files(t, sid)); len(got) > 0 {
+		t.Errorf("left: %q", got)
+	}
+	if gone, err := Others(t.Context(), two.Options, two.State); err != nil || len(gone) > 0 {
+		t.Errorf("again: %q, %v", gone, err)
+	}
+
+	two.carry(t, false, sid) // from before it was closed
+	if _, err := two.DB.Put(t.Context(), late, []byte(`"SECRETS"`), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	had := len(two.files(t, sid))
+	gone, err = Others(t.Context(), two.Options, two.State)
+	if !errors.Is(err, ErrOpen) || !slices.Equal(gone, []string{other}) {
+		t.Errorf("an open case: removed %q, %v", gone, err)
+	}
+	if len(two.files(t, sid)) != had || had == 0 || len(two.stored(t, r, sid)) == 0 {
+		t.Error("an open case has lost something")
+	}
+}
+
+// ahead is a store whose clock is wrong.
+type ahead struct{ store.DB }
+
+func (a ahead) Now(ctx context.Context) (time.Time, error) {
+	now, err := a.DB.Now(ctx)
+	return now.AddDate(10, 0, 0), err
+}
+
+func TestOneWrongClockDeletesNothing(t *testing.T) {
+	m := newMachine(t, sim.Start(t).URL(), "one")
+	m.carry(t, true, sid)
+	for keep, want := range map[time.Duration]int{72 * time.Hour: 0, 24 * time.Hour: 1} {
+		if old, err := Old(t.Context(), ahead{m.DB}, keep); err != nil || len(old) != want {
+			t.Errorf("%s: %q, %v; want %d", keep, old, err, want)
+		}
+	}
+}
+
 // Whoever held the case before it was deleted can write nothing to it.
 func TestAfterwardsNobodyComesBack(t *testing.T) {
 	r := sim.Start(t)

@@ -6,6 +6,7 @@
 -- returns  {'ok', fence, expires, commits of people so far} {'held', µs left} {'newer', format}
 --          {'epoch', replication id}: the store is another one since the last lease, or
 --          is the same with a past that may be missing; the caller waits one lease time by its own clock
+--          {'poisoned', 'fence', why}
 --
 -- A fence is larger than every earlier one. Under another replication id, and where there is no
 -- lease, earlier ones may have been lost, a second of them or, with an old backup, a month: it jumps to the
@@ -25,6 +26,7 @@ else
   fence = fence + 1
   if not l[1] then fence = math.max(fence, now) end
 end
+if fence >= 9007199254740992 then return {'poisoned', 'fence', 'it is larger than scripts can count (2^53): the next one would be the same'} end
 local expires = now + tonumber(ARGV[2])
 redis.call('HSET', lease, 'format', FORMAT, 'fence', int(fence), 'owner', ARGV[1], 'expires', int(expires), 'lease_epoch', e)
 redis.call('HSETNX', lease, 'epoch', e)
