@@ -26,6 +26,7 @@ func quiet() { goredis.SetLogger(silent{}) }
 // Fit says why the store must not be used: it is not there, it only reads, it is too old, it
 // forgets keys, it keeps no file, or too few replicas follow it.
 func (db *DB) Fit(ctx context.Context) error {
+	db.followers.Store(0)
 	if c, ok := db.client.(*goredis.ClusterClient); ok {
 		err := c.ForEachMaster(ctx, func(ctx context.Context, node *goredis.Client) error {
 			if err := db.fit(ctx, node); err != nil {
@@ -62,6 +63,7 @@ func (db *DB) fit(ctx context.Context, node *goredis.Client) error {
 	major, _, _ := strings.Cut(info["redis_version"], ".")
 	n, _ := strconv.Atoi(major)
 	followers, _ := strconv.Atoi(info["connected_slaves"])
+	db.follow(int64(followers))
 	switch {
 	case n < oldest:
 		return fmt.Errorf("version %s is too old: %d or later is needed", info["redis_version"], oldest)
@@ -124,5 +126,25 @@ func (db *DB) Describe() string {
 	} else {
 		kind += fmt.Sprintf(", %d replicas confirm each change", db.o.Replicas)
 	}
+	if why := db.Risk(); why != "" {
+		kind += "; " + why
+	}
 	return fmt.Sprintf("deployment %s on %s", db.o.Deployment, kind)
+}
+
+// follow notes how many replicas a primary has; of a cluster the largest number counts.
+func (db *DB) follow(n int64) {
+	for old := db.followers.Load(); old < n && !db.followers.CompareAndSwap(old, n); old = db.followers.Load() {
+	}
+}
+
+// Risk says what a failover may lose although it was acknowledged, as far as the last [DB.Fit]
+// saw; "": nothing is known. Redis says how many replicas confirmed a change and not which, so that
+// only all of them are sure to include the one that is promoted.
+func (db *DB) Risk() string {
+	n := int(db.followers.Load())
+	if n <= db.o.Replicas {
+		return ""
+	}
+	return fmt.Sprintf("%d replicas are connected, so that one that has not confirmed may be promoted and forget what people were told (GHOST_REDIS_REPLICAS=%d waits for all)", n, n)
 }

@@ -9,7 +9,8 @@
 //     an old fence is refused by the script.
 //   - Replication is asynchronous. With Options.Replicas a change counts only when WAIT,
 //     on the same connection and outside the script, reports that many; otherwise
-//     its error is [store.ErrUnavailable], "unknown".
+//     its error is [store.ErrUnavailable], "unknown". A replica that need not confirm
+//     and is promoted forgets what others confirmed ([DB.Risk]).
 //   - A failover or a restart can lose the last second. It shows as another replication
 //     id, the epoch. Leases of an older epoch are refused; nobody acquires one in a new
 //     epoch before a whole lease time has passed by its own clock; the new fence
@@ -52,6 +53,8 @@ type DB struct {
 	record  Record
 	hints   hints
 	top     atomic.Uint64 // the largest fence that this process knows of
+
+	followers atomic.Int64 // how many replicas a primary had when [DB.Fit] looked
 
 	mu   sync.Mutex
 	seen map[string]time.Time // epoch -> when this process met it first

@@ -351,6 +351,27 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
+// TestRisk: as long as not all replicas confirm, one that has not may be promoted.
+func TestRisk(t *testing.T) {
+	s := sim.Start(t)
+	for range 2 {
+		s.Follow(sim.Start(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", s.Port)))
+	}
+	for n, want := range map[int]bool{0: true, 1: true, 2: false} {
+		o := Options{URL: s.URL(), Replicas: n, Keys: testKeys("k1")}
+		db := openDB(t, o)
+		if why := db.Risk(); strings.Contains(why, "GHOST_REDIS_REPLICAS=2") != want {
+			t.Errorf("%d of 2 confirm: %q", n, why)
+		}
+		if what, err := Look(t.Context(), o); strings.Contains(what, "may be promoted") != want || err != nil {
+			t.Errorf("%d of 2 confirm: doctor says %q, %v", n, what, err)
+		}
+	}
+	if why := openDB(t, Options{URL: sim.Start(t).URL(), Keys: testKeys("k1")}).Risk(); why != "" {
+		t.Errorf("without replicas: %q", why)
+	}
+}
+
 // TestLargestFence: where numbers of scripts end, two holders would get one fence.
 func TestLargestFence(t *testing.T) {
 	db := openDB(t, Options{URL: sim.Start(t).URL(), Keys: testKeys("k1")})

@@ -74,6 +74,9 @@ func Open(ctx context.Context, o Options) (*State, error) {
 			s.Close()
 			return nil, err
 		}
+		if why := s.shared.Risk(); why != "" {
+			o.Log.Warn("a failover of redis may lose what was acknowledged", "why", why)
+		}
 		raw = s.shared
 	}
 	values := o.Ring.Seal(raw)
