@@ -70,6 +70,7 @@ type Log struct {
 	tails   []tail     // in the order of journals(sid)
 	cause   error      // why the log is closed
 	offered [2]uint64  // first and last entry that the stream lacked; set by Open
+	met     int        // entries before Open wrote any; set by Open
 	changed chan struct{}
 }
 

@@ -63,6 +63,7 @@ func (l *Log) open(ctx context.Context) error {
 	if err := l.offerToStream(ctx, streamed); err != nil {
 		return err
 	}
+	l.met = len(l.index)
 	return l.journalRepairs(ctx, dir, known)
 }
 
@@ -226,6 +227,10 @@ func (l *Log) offerToStream(ctx context.Context, streamed []Line) error {
 	}
 	return nil
 }
+
+// Met is how many entries there were when the journals were opened. What opening wrote itself
+// (repairs, [Log.Recover]) stands behind them, under the fence that the journals are open with.
+func (l *Log) Met() int { return l.met }
 
 // Offered are the first and the last entry that the files had and the stream lacked when
 // the journals were opened; zeros when it lacked none.

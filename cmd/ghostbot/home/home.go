@@ -213,9 +213,10 @@ func (s *State) compare(ctx context.Context, log *audit.Log, sid string, fence u
 		return err
 	}
 	entries, err := log.Entries()
-	if err != nil || len(entries) == 0 {
+	if err != nil || log.Met() == 0 {
 		return err
 	}
+	entries = entries[:log.Met()]
 	for _, e := range entries {
 		if e.Fence >= fence {
 			s.shared.Above(e.Fence)

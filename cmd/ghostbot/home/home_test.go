@@ -255,6 +255,52 @@ func TestForkedReplica(t *testing.T) {
 	}
 }
 
+// TestRecoveredInAnotherEpoch: the entry that opening itself writes has the lease's fence.
+func TestRecoveredInAnotherEpoch(t *testing.T) {
+	r := redis.Start(t)
+	s := open(t, "one", r.URL())
+	log, err := s.OpenLog(t.Context(), sid, acquire(t, s).Fence)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, err := log.Journal(audit.Case).Append(t.Context(), "opened", 1); err != nil {
+		t.Fatal(err)
+	}
+	log.Close()
+	name := filepath.Join(s.o.Ring.Dir(), audit.FileName(sid, audit.Case))
+	for torn, want := range map[string]string{"{\"sess": "repair", "": "recovered"} {
+		r.Kill()
+		r.Up()
+		if torn != "" {
+			appendTo(t, name, torn)
+		} else if err := os.WriteFile(name+".fork-1", nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		log, err := s.OpenLog(t.Context(), sid, acquire(t, s).Fence)
+		if err != nil {
+			t.Errorf("%s: %v", want, err)
+			continue
+		}
+		entries, err := log.Entries()
+		if err != nil || entries[len(entries)-1].Kind != want {
+			t.Errorf("%s: %+v, %v", want, entries[len(entries)-1], err)
+		}
+		log.Close()
+	}
+}
+
+func appendTo(t *testing.T, name, text string) {
+	t.Helper()
+	f, err := os.OpenFile(name, os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = f.WriteString(text)
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // acquire takes the lease of the case as soon as the store allows it.
 func acquire(t *testing.T, s *State) store.Lease {
 	t.Helper()
