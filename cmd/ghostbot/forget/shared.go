@@ -169,14 +169,10 @@ func Others(ctx context.Context, o Options, s *home.State) (gone []string, err e
 	if err != nil {
 		return nil, fmt.Errorf("deleted cases: %w", err)
 	}
-	scopes, err := s.DB.Scopes(ctx)
-	if err != nil {
-		return nil, fmt.Errorf("deleted cases: %w", err)
-	}
 	var left []error // one case that stays keeps no other one back
 	for sid, e := range deletions(es) {
 		_, begun := begunIn(es, sid)
-		went, err := o.other(ctx, s, e, begun, slices.Contains(scopes, sid))
+		went, err := o.other(ctx, s, e, begun)
 		if went {
 			gone = append(gone, sid)
 		}
@@ -189,7 +185,7 @@ func Others(ctx context.Context, o Options, s *home.State) (gone []string, err e
 }
 
 // other ends one deletion on this machine; e began it.
-func (o Options) other(ctx context.Context, s *home.State, e Entry, begun, back bool) (gone bool, err error) {
+func (o Options) other(ctx context.Context, s *home.State, e Entry, begun bool) (gone bool, err error) {
 	sid := e.SessionID
 	if begun { // whoever began it may have died
 		as := o
@@ -202,20 +198,33 @@ func (o Options) other(ctx context.Context, s *home.State, e Entry, begun, back 
 			return false, err
 		}
 	}
-	if err := closed(ctx, s.DB, sid); err == nil || back && errors.Is(err, ErrNoCase) {
+	back, err := there(ctx, s.DB, sid)
+	if err != nil {
+		return false, err
+	}
+	if back {
 		if err := again(ctx, s, sid); err != nil {
 			return false, err
 		}
-		back = true
-	} else if !errors.Is(err, ErrNoCase) {
-		return false, err
-	} else {
-		back = false
 	}
 	if e.Files, err = o.remove(sid); err != nil || e.Files == 0 && !back {
 		return false, err
 	}
 	return true, o.note(ctx, s, &e)
+}
+
+// there reports whether the store has something of a deleted case. The registry of scopes does not
+// say: a process that once wrote to a scope does not enter it a second time.
+func there(ctx context.Context, db store.DB, sid string) (bool, error) {
+	if err := closed(ctx, db, sid); !errors.Is(err, ErrNoCase) {
+		return err == nil, err
+	}
+	vs, err := db.List(ctx, sid, "")
+	if err != nil || len(vs) > 0 {
+		return true, err
+	}
+	ls, err := db.Lines(ctx, sid, 0)
+	return len(ls) > 0, err
 }
 
 // again deletes from Redis what is there of a deleted case: an older copy of it that was

@@ -219,6 +219,9 @@ func TestDeletedCaseComesBack(t *testing.T) {
 	r := sim.Start(t)
 	one, two := newMachine(t, r.URL(), "one"), newMachine(t, r.URL(), "two")
 	one.carry(t, true, sid, other)
+	if _, err := two.DB.Put(t.Context(), store.Key{Scope: other, Name: "inbox/0"}, []byte(`1`), store.Absent); err != nil {
+		t.Fatal(err)
+	}
 	for _, id := range []string{sid, other} {
 		if _, err := Shared(t.Context(), one.Options, one.State, id); err != nil {
 			t.Fatal(err)
