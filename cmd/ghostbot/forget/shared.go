@@ -43,10 +43,9 @@ func (o Options) shared(ctx context.Context, s *home.State, sid string) (e Entry
 	if err != nil {
 		return e, err
 	}
-	if _, begun := begunIn(es, sid); !begun { // else its value may be gone already
-		if err := closed(ctx, s.DB, sid); err != nil {
-			return e, err
-		}
+	_, begun := begunIn(es, sid)
+	if err := closed(ctx, s.DB, sid); err != nil && !(begun && errors.Is(err, ErrNoCase)) { // its value may be gone already
+		return e, err
 	}
 	l, err := take(ctx, s.DB, sid)
 	if err != nil {
@@ -80,14 +79,14 @@ func (o Options) beginShared(ctx context.Context, s *home.State, sid string) (En
 	if err != nil {
 		return Entry{}, err
 	}
-	if e, begun := begunIn(es, sid); begun {
-		return e, nil
-	}
-	if err := closed(ctx, s.DB, sid); err != nil { // somebody else was faster
+	e, begun := begunIn(es, sid)
+	if err := closed(ctx, s.DB, sid); err != nil && !(begun && errors.Is(err, ErrNoCase)) { // somebody else was faster
 		return Entry{}, err
 	}
-	e, err := o.last(ctx, s, sid)
-	if err != nil {
+	if begun {
+		return e, nil
+	}
+	if e, err = o.last(ctx, s, sid); err != nil {
 		return e, err
 	}
 	j, stop, err := s.Register(ctx)

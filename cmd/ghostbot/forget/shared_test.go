@@ -257,6 +257,27 @@ func TestDeletedCaseComesBack(t *testing.T) {
 	}
 }
 
+// A deletion that was begun does not go on when an older store came back in which the case is open.
+func TestBegunAndOpenAgain(t *testing.T) {
+	r := sim.Start(t)
+	m := newMachine(t, r.URL(), "one")
+	m.carry(t, false, sid)
+	j, stop, err := m.Register(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stop()
+	if _, _, err := j.Append(t.Context(), KindDeleting, Entry{SessionID: sid}); err != nil {
+		t.Fatal(err)
+	}
+	if gone, err := Others(t.Context(), m.Options, m.State); !errors.Is(err, ErrOpen) || len(gone) > 0 {
+		t.Errorf("removed %q, %v", gone, err)
+	}
+	if len(m.files(t, sid)) == 0 || len(m.stored(t, r, sid)) < 3 {
+		t.Error("an open case has lost something")
+	}
+}
+
 // ahead is a store whose clock is wrong.
 type ahead struct{ store.DB }
 
