@@ -372,6 +372,35 @@ func TestRisk(t *testing.T) {
 	}
 }
 
+// TestForgottenThoughConfirmed: one replica is promoted while the other still follows a primary that
+// hung. What the other confirms is forgotten; where both must confirm, nothing is.
+func TestForgottenThoughConfirmed(t *testing.T) {
+	s := sim.Start(t)
+	var rs []*sim.Server
+	for range 2 {
+		r := sim.Start(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", s.Port))
+		s.Follow(r)
+		rs = append(rs, r)
+	}
+	one := openDB(t, Options{URL: s.URL(), Replicas: 1, Patience: time.Second, Keys: testKeys("k1")})
+	all := openDB(t, Options{URL: s.URL(), Replicas: 2, Patience: time.Second, Keys: testKeys("k1")})
+	rs[0].Do("REPLICAOF", "NO", "ONE")
+	if _, err := one.Put(t.Context(), key("a"), []byte("1"), store.Absent); err != nil {
+		t.Fatalf("confirmed by the one that is left: %v", err)
+	}
+	if _, err := all.Put(t.Context(), key("b"), []byte("1"), store.Absent); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("both must confirm: %v", err)
+	}
+	for _, old := range []*sim.Server{s, rs[1]} {
+		old.Do("REPLICAOF", "127.0.0.1", fmt.Sprint(rs[0].Port))
+		rs[0].Follow(old)
+	}
+	promoted := openDB(t, Options{URL: rs[0].URL(), Replicas: 2, Keys: testKeys("k1")})
+	if v, err := promoted.Get(t.Context(), key("a")); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("what one of two confirmed: %s, %v; the documents say that it is gone", v.Data, err)
+	}
+}
+
 // TestLargestFence: where numbers of scripts end, two holders would get one fence.
 func TestLargestFence(t *testing.T) {
 	db := openDB(t, Options{URL: sim.Start(t).URL(), Keys: testKeys("k1")})
