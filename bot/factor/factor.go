@@ -39,11 +39,16 @@ const (
 	// skew is how many steps a clock may be off, either way.
 	skew   = 1
 	digits = 6
-	// Tries wrong codes within Lock end a user's tries for Lock.
+	// Tries wrong codes within Window, and no right one between them, lock a user out.
 	Tries = 5
-	// Lock is how long nobody is asked after too many wrong codes.
-	Lock = 5 * time.Minute
+	// Window is as long as the longest lock: waiting instead of being locked out gains nobody
+	// a try.
+	Window = time.Hour
 )
+
+// locks are how long no code of a user counts: the first time, the second, and every time
+// after the last one again. A code that counts starts over.
+var locks = []time.Duration{5 * time.Minute, 15 * time.Minute, Window}
 
 // Code is the code of a counter (RFC 4226, section 5.3).
 func Code(secret []byte, counter uint64) string {
@@ -75,9 +80,13 @@ func match(secret []byte, code string, now time.Time) (counter uint64, ok bool) 
 // state is the value at code/{user}. Fields may be added.
 type state struct {
 	Last  uint64      `json:"last"`            // step of the last code that counted
-	Wrong []time.Time `json:"wrong,omitempty"` // within Lock
+	Wrong []time.Time `json:"wrong,omitempty"` // within Window
 	Until time.Time   `json:"until"`           // nobody is asked before
+	Locks int         `json:"locks,omitempty"` // since the last code that counted
 }
+
+// lock is how long the n-th one lasts. One of a version that did not count them is the first.
+func lock(n int) time.Duration { return locks[min(max(n-1, 0), len(locks)-1)] }
 
 // Codes checks codes against the secrets of a file.
 type Codes struct {
@@ -157,7 +166,7 @@ func (c Codes) Check(ctx context.Context, user, code string) (why string, err er
 // take changes s as a code does. It has to be stored before the code counts.
 func (s *state) take(secret []byte, code string, now time.Time) (why string, changed bool) {
 	if now.Before(s.Until) {
-		return tooMany(s.Until), false
+		return s.tooMany(), false
 	}
 	counter, ok := match(secret, code, now)
 	switch {
@@ -169,20 +178,22 @@ func (s *state) take(secret []byte, code string, now time.Time) (why string, cha
 	}
 	recent := s.Wrong[:0]
 	for _, at := range s.Wrong {
-		if now.Sub(at) < Lock {
+		if now.Sub(at) < Window {
 			recent = append(recent, at)
 		}
 	}
 	s.Wrong = append(recent, now)
 	if n := len(s.Wrong); n < Tries {
-		return fmt.Sprintf("Wrong code (%d of %d within %s). Nothing was decided. If it goes on, check the clock of your phone; whoever runs this bot can enrol you anew.", n, Tries, minutes(Lock)), true
+		return fmt.Sprintf("Wrong code (%d of %d within %s). Nothing was decided. If it goes on, check the clock of your phone; whoever runs this bot can enrol you anew.", n, Tries, minutes(Window)), true
 	}
-	s.Wrong, s.Until = nil, now.Add(Lock)
-	return tooMany(s.Until), true
+	s.Locks = min(max(s.Locks, 0)+1, len(locks))
+	s.Wrong, s.Until = nil, now.Add(lock(s.Locks))
+	return s.tooMany(), true
 }
 
-func tooMany(until time.Time) string {
-	return fmt.Sprintf("Too many wrong codes: none of yours counts before %s. Nothing was decided; another approver can decide meanwhile.", until.UTC().Format("15:04:05 UTC"))
+func (s *state) tooMany() string {
+	return fmt.Sprintf("Too many wrong codes: none of yours counts for %s, until %s. Then a right one starts over, and %d more wrong ones cost %s. Nothing was decided; another approver can decide meanwhile.",
+		minutes(lock(s.Locks)), s.Until.UTC().Format("15:04:05 UTC"), Tries, minutes(lock(max(s.Locks, 1)+1)))
 }
 
 func minutes(d time.Duration) string { return fmt.Sprintf("%d minutes", int(d.Minutes())) }

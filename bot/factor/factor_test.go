@@ -62,16 +62,17 @@ func TestTake(t *testing.T) {
 		{"older than the one that was used", state{Last: Counter(now) + 1}, code(0), "used already", false},
 		{"the next after a used one", state{Last: Counter(now)}, code(1), "", true},
 		{"the fifth wrong one", state{Wrong: []time.Time{now, now, now, now}}, code(9), "Too many", true},
-		{"four wrong ones long ago", state{Wrong: []time.Time{now.Add(-Lock), now.Add(-Lock), now.Add(-Lock), now.Add(-Lock)}}, code(9), "(1 of 5", true},
+		{"the fifth wrong one, slowly", state{Wrong: []time.Time{now.Add(1 - Window), now.Add(1 - Window), now.Add(1 - Window), now.Add(1 - Window)}}, code(9), "Too many", true},
+		{"four wrong ones long ago", state{Wrong: []time.Time{now.Add(-Window), now.Add(-Window), now.Add(-Window), now.Add(-Window)}}, code(9), "(1 of 5", true},
 		{"the right one while nobody is asked", state{Until: now.Add(1)}, code(0), "Too many", false},
-		{"the right one after that", state{Until: now}, code(0), "", true},
+		{"the right one after that", state{Until: now, Locks: 3}, code(0), "", true},
 	} {
 		s := tt.s
 		why, changed := s.take(secret, tt.code, now)
 		if (why == "") != (tt.why == "") || !strings.Contains(why, tt.why) || changed != tt.changed {
 			t.Errorf("%s: %q, %v", tt.name, why, changed)
 		}
-		if why == "" && (s.Last == 0 || len(s.Wrong) > 0) {
+		if why == "" && (s.Last == 0 || len(s.Wrong) > 0 || s.Locks > 0) {
 			t.Errorf("%s: left %+v", tt.name, s)
 		}
 	}
@@ -155,6 +156,76 @@ func TestGuessing(t *testing.T) {
 	}
 	if why := c.try(t, "U0ONE", current()); !strings.Contains(why, "Too many") {
 		t.Errorf("the right code afterwards: %q", why)
+	}
+}
+
+// clocked is a store with a clock of the test's own.
+type clocked struct {
+	store.DB
+	now *time.Time
+}
+
+func (c clocked) Now(context.Context) (time.Time, error) { return *c.now, nil }
+
+// Each lock is longer than the one before, in whatever process and after a restart; it
+// says how long it is. A right code starts over.
+func TestLocksGetLonger(t *testing.T) {
+	dir := t.TempDir()
+	c, db := desk(t)
+	db.Close()
+	now := time.Date(2026, 3, 14, 10, 0, 10, 0, time.UTC)
+	restart := func() (stop func() error) {
+		again, err := file.Open(dir, file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.DB = clocked{again, &now}
+		return again.Close
+	}
+	right := func() string { return c.try(t, "U0ONE", Code(secret, Counter(now))) }
+	lockOut := func(want time.Duration) {
+		t.Helper()
+		stop := restart()
+		for range Tries - 1 {
+			if why := c.try(t, "U0ONE", Code(secret, Counter(now)+1000)); !strings.HasPrefix(why, "Wrong code") {
+				t.Fatalf("a wrong code: %q", why)
+			}
+		}
+		why, until := c.try(t, "U0ONE", Code(secret, Counter(now)+1000)), now.Add(want)
+		if said := fmt.Sprintf("for %d minutes, until %s", int(want.Minutes()), until.Format("15:04:05 UTC")); !strings.Contains(why, said) {
+			t.Errorf("the fifth says %q, want %q", why, said)
+		}
+		stop()
+		stop = restart()
+		defer stop()
+		now = until.Add(-1)
+		if again := right(); again != why {
+			t.Errorf("just before its end after a restart: %q, want %q", again, why)
+		}
+		now = until
+	}
+	for _, want := range []time.Duration{5 * time.Minute, 15 * time.Minute, time.Hour, time.Hour} {
+		lockOut(want)
+	}
+	stop := restart()
+	if why := right(); why != "" {
+		t.Fatalf("the right code after an hour: %q", why)
+	}
+	stop()
+	lockOut(5 * time.Minute)
+}
+
+// A lock that a version without counting left is the first one, and a damaged count is no panic.
+func TestLocksOfOthers(t *testing.T) {
+	for n, want := range map[int]time.Duration{-7: locks[0], 0: locks[0], 1: locks[0], 2: locks[1], 3: locks[2], 1 << 40: locks[2]} {
+		if got := lock(n); got != want {
+			t.Errorf("lock %d takes %s, want %s", n, got, want)
+		}
+	}
+	now := time.Date(2026, 3, 14, 10, 0, 10, 0, time.UTC)
+	s := state{Until: now.Add(time.Minute)}
+	if why, _ := s.take(secret, "123456", now); !strings.Contains(why, "for 5 minutes, until 10:01:10 UTC") || !strings.Contains(why, "cost 15 minutes") {
+		t.Errorf("%q", why)
 	}
 }
 
