@@ -58,3 +58,21 @@ func (f *Front) removed(ctx context.Context, e slackevents.EventsAPIEvent) bool 
 	}
 	return true
 }
+
+// edited tells whoever rewrote a reply that it is not read again: an approver may have
+// decided on what it said before. A preview that Slack adds changes no words.
+func (f *Front) edited(ctx context.Context, e slackevents.EventsAPIEvent) {
+	in, ok := e.InnerEvent.Data.(*slackevents.MessageEvent)
+	if !ok || in.SubType != "message_changed" || in.Message == nil || in.PreviousMessage != nil && in.PreviousMessage.Text == in.Message.Text {
+		return
+	}
+	m := in.Message
+	if m.Edited == nil || m.ThreadTimestamp == "" || m.ThreadTimestamp == m.Timestamp || m.BotID != "" || m.User == "" || m.User == f.me.UserID {
+		return
+	}
+	rctx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	if _, err := f.desk.CaseAt(rctx, bot.Place{Transport: "slack", Channel: in.Channel, Thread: m.ThreadTimestamp}); err == nil {
+		f.whisperAbout("edited "+m.Timestamp, in.Channel, m.ThreadTimestamp, m.User, "What you edited is not read again: what was heard stays as it was. Write a new reply.")
+	}
+}

@@ -218,7 +218,9 @@ func (f *Front) opinion(ctx context.Context, j job, cb slackgo.InteractionCallba
 		return
 	}
 	f.windows.leave(f.log, func(ctx context.Context) {
-		f.openView(ctx, cb, entry.OpinionWindow(fmt.Sprintf("%s %v", b.Value, useful)))
+		if !f.openView(ctx, cb, entry.OpinionWindow(fmt.Sprintf("%s %v", b.Value, useful))) {
+			f.whisper(cb, "What you pressed is stored. The window for your words did not open in time; press again to add some.")
+		}
 	})
 	f.whispers.leave(f.log, func(ctx context.Context) { _ = f.lobby.File(ctx) }) // what fails is tried every minute
 }

@@ -315,6 +315,7 @@ func (f *Front) eventsAPI(ctx context.Context, j job, e slackevents.EventsAPIEve
 	w, ok := f.words(e)
 	if !ok {
 		f.ack(ctx, j, nil)
+		f.edited(ctx, e)
 		return
 	}
 	ectx, done := context.WithTimeout(ctx, ackWithin)

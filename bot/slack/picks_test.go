@@ -3,6 +3,7 @@ package slack
 import (
 	"encoding/json"
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/link"
 	"ghostbot/internal/sim/slack/blockkit"
 )
 
@@ -141,5 +143,30 @@ func TestPicked(t *testing.T) {
 	}
 	if got := picked(slackgo.InteractionCallback{}); got != nil {
 		t.Errorf("nothing is ticked: %q", got)
+	}
+}
+
+// Boxes that could not be read are no boxes that are not ticked: nothing is answered, and whoever
+// pressed is told.
+func TestUnreadBoxesAreTold(t *testing.T) {
+	said := ""
+	f := server(t, func(method string) (int, http.Header, string) {
+		said += method
+		return 200, nil, `{"ok":true}`
+	}) // it has no desk: an answer would panic
+	payload := `{"type":"block_actions","user":{"id":"U1"},"channel":{"id":"C1"},"container":{"channel_id":"C1","message_ts":"1.1"},"message":{"blocks":[{"type":7}]},
+		"actions":[{"action_id":"ghost_answer_apply","value":"ghost_1 q apply","action_ts":"2.2"}],"state":{"values":{"picks0":{"ghost_picks":{"type":"checkboxes","selected_options":"all"}}}}}`
+	cb, ok := link.RawInteraction([]byte(payload))
+	if !ok {
+		t.Fatal("the click is lost")
+	}
+	f.answer(t.Context(), job{}, cb, cb.ActionCallback.BlockActions[0])
+	select {
+	case tell := <-f.whispers:
+		tell(t.Context())
+	default:
+	}
+	if said != "chat.postEphemeral" {
+		t.Errorf("called %q", said)
 	}
 }

@@ -30,6 +30,7 @@ import (
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
+	"ghostbot/store"
 	"ghostbot/store/file"
 )
 
@@ -122,6 +123,7 @@ type plant struct {
 	lines  *pipes
 	sim    *slacksim.Server
 	db     *file.DB
+	wrap   func(store.DB) store.DB // what stands between desk and store; nil: nothing
 	front  *slack.Front
 	desk   *bot.Desk
 	work   func(ctx context.Context, p bot.Parts, run func(arg string) (safeexec.Result, error)) error
@@ -183,9 +185,13 @@ func newPlant(t testing.TB, memory bool, channels int, o slacksim.Options) *plan
 
 func (p *plant) makeDesk(log *slog.Logger) {
 	red, pol := redact.New(redact.Options{}), policy.New(policy.Options{})
+	var db store.DB = p.db
+	if p.wrap != nil {
+		db = p.wrap(db)
+	}
 	var err error
 	p.desk, err = bot.New(bot.Options{
-		DB: p.db, Front: p.front, Transport: "slack", Owner: "load", Lease: 10 * time.Minute, Brain: "load", Policy: pol.Version(), MaxTurns: 1000,
+		DB: db, Front: p.front, Transport: "slack", Owner: "load", Lease: 10 * time.Minute, Brain: "load", Policy: pol.Version(), MaxTurns: 1000,
 		Access: bot.Access{Approvers: []string{"S0LOAD"}, Self: true},
 		OpenLog: func(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
 			l, err := audit.Open(ctx, audit.Options{Dir: filepath.Join(p.dir, "audit"), SID: sid, Fence: fence, Stream: ledger.Stream{DB: p.db, Scope: sid, Fence: fence}})

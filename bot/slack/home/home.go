@@ -40,6 +40,8 @@ const (
 	// together less than half of what Slack allows (views.publish: 100 a minute).
 	every = 10 * time.Second
 	crowd = 8
+	// refusals is how often a tab that Slack refused is published again.
+	refusals = 3
 	// known bounds the people who are remembered.
 	known = 500
 	// shown is how many lines each part of the tab has.
@@ -77,6 +79,8 @@ type visitor struct {
 	opened time.Time
 	due    bool   // opened, and not shown since
 	last   string // what they see
+	// refused counts what Slack refused since it was opened.
+	refused int
 }
 
 // New returns a Home that publishes when Run runs.
@@ -96,7 +100,7 @@ func (h *Home) Opened(user string) {
 		v = &visitor{}
 		h.people[user] = v
 	}
-	v.opened, v.due = time.Now(), true
+	v.opened, v.due, v.refused = time.Now(), true, 0
 	h.signal()
 }
 
@@ -210,18 +214,22 @@ func (h *Home) publish(ctx context.Context, users []string) {
 		}
 		h.o.Log.Warn("home tab is not published", "user", u, "err", err)
 		var limited *slackgo.RateLimitedError
-		if errors.As(err, &limited) {
-			h.again()
+		if h.again(u, errors.As(err, &limited)); limited != nil {
 			return
 		}
 	}
 }
 
-// again lets what was not published be published the next time.
-func (h *Home) again() {
+// again lets what was not published be published the next time: what Slack limits always, what it
+// refuses a few times after the tab was opened, because that may stand.
+func (h *Home) again(user string, limited bool) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	h.dirty = true
+	v := h.people[user]
+	if v != nil && !limited {
+		v.refused++
+	}
+	h.dirty = h.dirty || limited || v != nil && v.refused <= refusals
 }
 
 func (h *Home) show(ctx context.Context, user string) error {

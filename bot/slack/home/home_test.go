@@ -23,11 +23,17 @@ type paper struct {
 	mu   sync.Mutex
 	got  []string
 	fail error
+	held string // a hash that somebody sent
+	// tries counts calls, also those that fail.
+	tries int
 }
 
 func (p *paper) PublishViewContext(_ context.Context, r slackgo.PublishViewContextRequest) (*slackgo.ViewResponse, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.tries++; r.Hash != nil {
+		p.held = *r.Hash
+	}
 	if p.fail != nil {
 		return nil, p.fail
 	}
@@ -95,10 +101,17 @@ func TestCoalescing(t *testing.T) {
 	})
 }
 
-// What Slack limits is published later.
+// What Slack limits, or refuses because somebody else published meanwhile, is published later. No
+// tab is bound to the hash of the one before: the newest state is what people are to see.
 func TestLimited(t *testing.T) {
+	for _, fail := range []error{&slackgo.RateLimitedError{RetryAfter: time.Second}, slackgo.SlackErrorResponse{Err: "hash_conflict"}} {
+		t.Run(fail.Error(), func(t *testing.T) { publishedLater(t, fail) })
+	}
+}
+
+func publishedLater(t *testing.T, fail error) {
 	synctest.Test(t, func(t *testing.T) {
-		p := &paper{fail: &slackgo.RateLimitedError{RetryAfter: time.Second}}
+		p := &paper{fail: fail}
 		h, _ := tab(p)
 		ctx, stop := context.WithCancel(t.Context())
 		var wg sync.WaitGroup
@@ -111,8 +124,28 @@ func TestLimited(t *testing.T) {
 		p.mu.Unlock()
 		time.Sleep(2 * every)
 		synctest.Wait()
-		if p.count() != 1 {
-			t.Errorf("published %d times", p.count())
+		if p.count() != 1 || p.held != "" {
+			t.Errorf("published %d times, bound to %q", p.count(), p.held)
+		}
+	})
+}
+
+// What Slack refuses for good is not published again and again, until somebody opens the tab.
+func TestRefusedForGood(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := &paper{fail: slackgo.SlackErrorResponse{Err: "not_enabled"}}
+		h, _ := tab(p)
+		ctx, stop := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { h.Run(ctx) })
+		defer func() { stop(); wg.Wait() }()
+		for i := range 2 {
+			h.Opened("U1")
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			if want := (i + 1) * (1 + refusals); p.tries != want {
+				t.Errorf("tried %d times, want %d", p.tries, want)
+			}
 		}
 	})
 }

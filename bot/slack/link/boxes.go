@@ -37,6 +37,28 @@ func boxes(raw json.RawMessage) *slackgo.BlockActionStates {
 	return out
 }
 
+// fields reads what was typed into a window, past every input that the library does not know.
+// One that cannot be read is empty, which the front tells as it does an empty field: under it.
+func fields(raw json.RawMessage) *slackgo.ViewState {
+	var s struct {
+		Values map[string]map[string]json.RawMessage `json:"values"`
+	}
+	out := &slackgo.ViewState{Values: map[string]map[string]slackgo.BlockAction{}}
+	if len(raw) == 0 || json.Unmarshal(raw, &s) != nil {
+		return out
+	}
+	for block, inputs := range s.Values {
+		out.Values[block] = map[string]slackgo.BlockAction{}
+		for id, one := range inputs {
+			var a slackgo.BlockAction
+			if json.Unmarshal(one, &a) == nil {
+				out.Values[block][id] = a
+			}
+		}
+	}
+	return out
+}
+
 // ticked reads one group of boxes; other elements have none.
 func ticked(raw json.RawMessage) (a slackgo.BlockAction, ok bool) {
 	var kind struct {

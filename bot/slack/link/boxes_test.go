@@ -38,3 +38,27 @@ func TestUndecodableKeepsBoxes(t *testing.T) {
 		}
 	}
 }
+
+// A window that the library cannot decode is not lost: what was typed into the inputs that are
+// known counts, and what cannot be read is an empty field, which is told.
+func TestUndecodableKeepsWindows(t *testing.T) {
+	for _, tt := range []struct{ name, state, command, canned string }{
+		{"as it is", `{"values":{"command":{"command":{"type":"plain_text_input","value":"dig a"}},"canned":{"canned":{"type":"static_select","selected_option":{"value":"later"}}}}}`, "dig a", "later"},
+		{"an input of a new form", `{"values":{"x":{"y":{"type":"hologram","value":{"deep":1}}},"command":{"command":{"type":"plain_text_input","value":"dig a"}}}}`, "dig a", ""},
+		{"the field itself of a new form", `{"values":{"command":{"command":{"type":"plain_text_input","value":["dig","a"]}}}}`, "", ""},
+		{"values of a new form", `{"values":[1]}`, "", ""},
+		{"a state of a new form", `"none"`, "", ""},
+		{"null", `null`, "", ""},
+	} {
+		raw := `{"type":"view_submission","user":{"id":"U1"},"view":{"id":"V1","hash":"h","callback_id":"c","private_metadata":"s1","blocks":[{"type":7}],"state":` + tt.state + `}}`
+		cb, ok := RawInteraction(json.RawMessage(raw))
+		if !ok || cb.View.State == nil {
+			t.Errorf("%s: the window is lost", tt.name)
+			continue
+		}
+		v := cb.View.State.Values
+		if got := v["command"]["command"].Value; got != tt.command || v["canned"]["canned"].SelectedOption.Value != tt.canned {
+			t.Errorf("%s: %+v", tt.name, v)
+		}
+	}
+}

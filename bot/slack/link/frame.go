@@ -174,11 +174,11 @@ func RawInteraction(b []byte) (slackgo.InteractionCallback, bool) {
 			} `json:"selected_option"`
 		}
 		View struct {
-			ID              string             `json:"id"`
-			Hash            string             `json:"hash"`
-			CallbackID      string             `json:"callback_id"`
-			PrivateMetadata string             `json:"private_metadata"`
-			State           *slackgo.ViewState `json:"state"`
+			ID              string          `json:"id"`
+			Hash            string          `json:"hash"`
+			CallbackID      string          `json:"callback_id"`
+			PrivateMetadata string          `json:"private_metadata"`
+			State           json.RawMessage `json:"state"`
 		}
 		State json.RawMessage `json:"state"`
 	}
@@ -190,7 +190,7 @@ func RawInteraction(b []byte) (slackgo.InteractionCallback, bool) {
 	cb.Team.ID, cb.User.ID, cb.User.TeamID, cb.Channel.ID = p.Team.ID, p.User.ID, p.User.TeamID, p.Channel.ID
 	cb.Container.MessageTs, cb.Container.ChannelID, cb.Container.ThreadTs = p.Container.MessageTs, p.Container.ChannelID, p.Container.ThreadTs
 	cb.Message.ThreadTimestamp = p.Message.ThreadTs
-	cb.View.ID, cb.View.Hash, cb.View.CallbackID, cb.View.PrivateMetadata, cb.View.State = p.View.ID, p.View.Hash, p.View.CallbackID, p.View.PrivateMetadata, p.View.State
+	cb.View.ID, cb.View.Hash, cb.View.CallbackID, cb.View.PrivateMetadata, cb.View.State = p.View.ID, p.View.Hash, p.View.CallbackID, p.View.PrivateMetadata, fields(p.View.State)
 	switch {
 	case p.Type == string(slackgo.InteractionTypeBlockActions) && len(p.Actions) > 0:
 		a := p.Actions[0]
