@@ -9,8 +9,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ghostbot/bot"
 	slacksim "ghostbot/internal/sim/slack"
 	"ghostbot/internal/sim/slack/workspace"
+	"ghostbot/safeexec"
 	"ghostbot/store"
 )
 
@@ -203,5 +205,49 @@ func TestExpiredTriggers(t *testing.T) {
 		}
 		p.awaitClosed([]string{sid})
 		press(at("Report"), "Useful", "What you pressed is stored. The window for your words did not open in time; press again to add some.")
+	})
+}
+
+// Symptoms that are long, loud or turned around open a case each; what people see of them is short,
+// says that it is not all, keeps its direction, and pages nobody.
+func TestOddSymptoms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newPlant(t, true, 4, slacksim.Options{})
+		p.work = func(ctx context.Context, _ bot.Parts, _ func(string) (safeexec.Result, error)) error {
+			<-ctx.Done() // no card, which mentions those who may approve
+			return ctx.Err()
+		}
+		end := p.start()
+		defer end()
+		for i, tt := range []struct{ name, symptom, shows, left string }{
+			{"12,000 characters", strings.Repeat("checkout is slow ", 706)[:12_000], "checkout is slow", "…"},
+			{"an emoji flood", strings.Repeat("🔥🚒👨‍👩‍👧", 1_000), "🔥", "…"},
+			{"right to left", "\u202ecod.exe\u202c checkout \u2067fails", "cod.exe checkout fails", ""},
+			{"everybody", "<!channel> <!here> <@U0P001> <!subteam^S0LOAD>", "channel", ""},
+		} {
+			channel := channelID(i)
+			if out, err := p.sim.Command(channel, personID(1), "/ghost investigate "+tt.symptom); err != nil || !out.OK {
+				t.Fatalf("%s: %+v, %v", tt.name, out, err)
+			}
+			time.Sleep(5 * time.Second)
+			all := p.sim.Messages(channel)
+			if len(all) == 0 {
+				t.Fatalf("%s: nothing is shown", tt.name)
+			}
+			root := all[0].Text + string(all[0].Blocks)
+			if !strings.HasPrefix(root, "Investigating: ") || !strings.Contains(root, tt.shows) || !strings.Contains(root, tt.left) || len(all[0].Text) > 4_000 {
+				t.Errorf("%s: %d bytes: %.300s", tt.name, len(root), root)
+			}
+			for _, m := range all {
+				if i := strings.IndexAny(m.Text+string(m.Blocks), "\u202a\u202b\u202d\u202e\u2066\u2067\u2068"); i >= 0 {
+					t.Errorf("%s: %.200s", tt.name, m.Text)
+				}
+			}
+		}
+		for _, page := range p.sim.Pages().Entries {
+			if len(page.Mentions.Broadcasts)+len(page.Mentions.Groups) > 0 {
+				t.Errorf("somebody is paged: %+v", page)
+			}
+		}
 	})
 }
