@@ -301,3 +301,27 @@ func TestRefusedAnswerIsJournaled(t *testing.T) {
 		t.Errorf("whom the line names: %+v, %v", r, err)
 	}
 }
+
+// A lock after wrong codes is said to whoever typed, with its length, and journaled in the same words;
+// after it the next five wrong ones cost more.
+func TestLockIsJournaled(t *testing.T) {
+	of, pr, _, right := coded(t)
+	c := clickOn(pr, "U1X", safeexec.Approve)
+	c.Code = "418273"
+	if right() == c.Code {
+		c.Code = "418274"
+	}
+	told := ""
+	for range factor.Tries {
+		c.Delivery += "x"
+		told = of.resolve(c).Text
+	}
+	const want = "none of yours counts for 5 minutes, until "
+	if !strings.Contains(told, want) || !strings.Contains(told, "5 more wrong ones cost 15 minutes") {
+		t.Errorf("told %q", told)
+	}
+	of.until("the lock is journaled", func() bool {
+		raw, err := os.ReadFile(filepath.Join(of.dir, "audit", "case_"+pr.SessionID+".jsonl"))
+		return err == nil && strings.Contains(string(raw), want)
+	})
+}
