@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -51,8 +52,8 @@ func TestComesToAnEnd(t *testing.T) {
 
 func TestBounds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		asked := 0
-		q := New(func(context.Context, string, string) (bool, error) { asked++; return false, errors.New("down") }, slog.New(slog.DiscardHandler))
+		var asked atomic.Int64
+		q := New(func(context.Context, string, string) (bool, error) { asked.Add(1); return false, errors.New("down") }, slog.New(slog.DiscardHandler))
 		for i := range Most + 1 {
 			if ok := q.Add(Item{Tell: func(bool) { t.Error("told") }}); ok != (i < Most) {
 				t.Fatalf("%d: %v", i, ok)
@@ -62,14 +63,14 @@ func TestBounds(t *testing.T) {
 		done := make(chan struct{})
 		go func() { defer close(done); q.Run(ctx) }()
 		time.Sleep(10 * time.Second)
-		if asked == 0 || asked > 10 {
-			t.Errorf("a store that is away was asked %d times in ten seconds", asked)
+		if n := asked.Load(); n == 0 || n > 10 {
+			t.Errorf("a store that is away was asked %d times in ten seconds", n)
 		}
 		time.Sleep(Patience)
-		asked = 0
+		asked.Store(0)
 		time.Sleep(time.Minute)
-		if asked != 0 {
-			t.Errorf("asked %d times after the patience", asked)
+		if n := asked.Load(); n != 0 {
+			t.Errorf("asked %d times after the patience", n)
 		}
 		end()
 		<-done

@@ -50,15 +50,20 @@ func Expire(ctx context.Context, o Options, keep time.Duration, log *slog.Logger
 	if errors.Is(err, ErrServed) {
 		return nil
 	}
-	for _, sid := range old {
-		if err != nil {
-			break
-		}
-		if _, err = Case(ctx, o, sid); err == nil {
+	if err != nil {
+		return err
+	}
+	for _, sid := range old { // one that cannot be removed keeps neither the others nor the start
+		switch _, err := Case(ctx, o, sid); {
+		case ctx.Err() != nil:
+			return context.Cause(ctx)
+		case err != nil:
+			log.Error("old case is not deleted", "session_id", sid, "err", err)
+		default:
 			log.Info("old case is deleted", "session_id", sid)
 		}
 	}
-	return err
+	return nil
 }
 
 // Tend deletes, now and every hour until ctx ends, what other replicas have deleted from this
