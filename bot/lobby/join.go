@@ -159,6 +159,9 @@ func (l *Lobby) choose(ctx context.Context, id, by, want string) (p Parked, err 
 	}
 }
 
+// joining is the delivery of a parked symptom to the case that it joins.
+func joining(id string) string { return "join " + id }
+
 // Join passes a parked symptom on to the case that looks at the same. why is a refusal
 // for the person; the question then stays open. The first press counts: of two
 // different ones the other gets [Taken], and the same again is the same.
@@ -173,7 +176,7 @@ func (l *Lobby) Join(ctx context.Context, id, by, team string) (sid, why string,
 		}
 		return sid, "", err
 	}
-	why, err = l.Instruct(ctx, bot.Words{Delivery: "join " + id, SessionID: p.Case, By: by, Team: team, Text: p.Opening.Symptom})
+	why, err = l.Instruct(ctx, bot.Words{Delivery: joining(id), SessionID: p.Case, By: by, Team: team, Text: p.Opening.Symptom})
 	if why != "" || errors.Is(err, bot.ErrClosed) {
 		_, back := l.choose(ctx, id, by, "") // so that another case can still be opened
 		err = errors.Join(err, back)
@@ -182,16 +185,32 @@ func (l *Lobby) Join(ctx context.Context, id, by, team string) (sid, why string,
 }
 
 // Another opens the case of its own that a parked opening asked for. It is opened by
-// its delivery: a second press finds the same case. After [Lobby.Join] it is [Taken].
+// its delivery: a second press finds the same case. After [Lobby.Join] it is [Taken]; a
+// Join of which nobody knows whether the words came is brought to its end first.
 func (l *Lobby) Another(ctx context.Context, id, by string) (sid string, err error) {
 	p, err := l.choose(ctx, id, by, chosenAnother)
 	if err != nil {
 		return "", err
 	}
-	if p.Chosen == chosenJoin {
-		return p.Case, &Taken{Case: p.Case, Joined: true}
+	if p.Chosen != chosenJoin {
+		return l.desk.Open(ctx, p.Opening)
 	}
-	return l.desk.Open(ctx, p.Opening)
+	came, err := inbox.Seen(ctx, l.o.DB, p.Case, joining(id))
+	if err != nil {
+		return "", err
+	}
+	if !came {
+		_, why, err := l.Join(ctx, id, by, "")
+		if why != "" && err == nil || errors.Is(err, bot.ErrClosed) { // the choice was taken back
+			if p, err = l.choose(ctx, id, by, chosenAnother); err == nil && p.Chosen == chosenAnother {
+				return l.desk.Open(ctx, p.Opening)
+			}
+		}
+		if err != nil {
+			return "", err
+		}
+	}
+	return p.Case, &Taken{Case: p.Case, Joined: true}
 }
 
 // Resumption is what came of taking a case up again.

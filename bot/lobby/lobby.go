@@ -292,7 +292,7 @@ func (l *Lobby) Instruct(ctx context.Context, w bot.Words) (why string, err erro
 	body, err := json.Marshal(inbox.Item{Kind: show.KindOfRefusal, At: time.Now().UTC(),
 		Refusal: &show.Refusal{By: w.By, What: "instruct", Text: clip(l.o.Redact(w.Text), 500), Why: access.Plain(why)}})
 	if err == nil {
-		err = inbox.Deliver(ctx, l.o.DB, w.SessionID, w.Delivery, body)
+		err = inbox.Deliver(ctx, l.o.DB, w.SessionID, "refused "+w.Delivery, body) // the same words may be allowed later
 	}
 	return why, err
 }

@@ -112,3 +112,63 @@ func TestSettle(t *testing.T) {
 		t.Errorf("inbox = %v, %v", items, err)
 	}
 }
+
+// Words that were refused once are passed on when they are allowed: a refusal is no
+// delivery.
+func TestJoinAfterARefusal(t *testing.T) {
+	h := newHall(t, func(o *bot.Options) { o.Access.Instruct = "approvers" })
+	sid := h.open("d1", "same thing", "C1")
+	id, err := h.l.Park(t.Context(), opening("d2", "same again", "C1"), sid)
+	h.must(err)
+	if _, why, err := h.l.Join(t.Context(), id, "U9", ""); err != nil || why == "" {
+		t.Fatalf("Join = %q, %v", why, err)
+	}
+	h.l.o.Access.Instruct = ""
+	if got, why, err := h.l.Join(t.Context(), id, "U9", ""); err != nil || why != "" || got != sid {
+		t.Fatalf("Join = %q, %q, %v", got, why, err)
+	}
+	if n := h.instructions(sid); n != 1 {
+		t.Errorf("%d instructions reached the case that was joined, want 1", n)
+	}
+}
+
+func (h *hall) instructions(sid string) (n int) {
+	items, err := h.db.List(h.t.Context(), sid, "inbox/")
+	h.must(err)
+	for _, v := range items {
+		var it inbox.Item
+		h.must(json.Unmarshal(v.Data, &it))
+		if it.Instruction != nil {
+			n++
+		}
+	}
+	return n
+}
+
+// A Join that ended between the choice and the words is brought to its end by the
+// other button; nobody is told of words that never came.
+func TestHalfJoin(t *testing.T) {
+	h := newHall(t, nil)
+	sid := h.open("d1", "same thing", "C1")
+	half := func(delivery string) string {
+		id, err := h.l.Park(t.Context(), opening(delivery, "same again", "C1"), sid)
+		h.must(err)
+		_, err = h.l.choose(t.Context(), id, "U9", chosenJoin)
+		h.must(err)
+		return id
+	}
+	id, later := half("d2"), half("d3")
+	var taken *Taken
+	for range 2 {
+		if got, err := h.l.Another(t.Context(), id, "U9"); !errors.As(err, &taken) || !taken.Joined || got != sid {
+			t.Errorf("Another = %q, %v", got, err)
+		}
+	}
+	if n := h.instructions(sid); n != 1 {
+		t.Errorf("%d instructions, want 1", n)
+	}
+	h.close(sid)
+	if got, err := h.l.Another(t.Context(), later, "U9"); err != nil || got == sid || got == "" {
+		t.Errorf("Another where nobody reads it any more = %q, %v", got, err)
+	}
+}

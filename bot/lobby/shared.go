@@ -29,41 +29,59 @@ type reading struct {
 	done  chan struct{}
 	cases []bot.CaseInfo
 	err   error
+	left  bool // by the one who led, before there was an answer
 }
 
 func newShared() *shared { return &shared{turn: make(chan struct{}, 1)} }
 
-// read returns what list gave; the slice is the caller's own.
+// read returns what list gave; the slice is the caller's own. Nobody waits longer than
+// their own ctx lasts: some are to be answered within three seconds.
 func (s *shared) read(ctx context.Context, list func(context.Context) ([]bot.CaseInfo, error)) ([]bot.CaseInfo, error) {
-	s.mu.Lock()
-	r := s.next
-	if r == nil {
-		r = &reading{done: make(chan struct{}), err: errReading}
-		s.next = r
-		s.mu.Unlock()
-		s.lead(ctx, r, list)
-	} else {
-		s.mu.Unlock()
-	}
-	select {
-	case <-r.done:
-		return slices.Clone(r.cases), r.err
-	case <-ctx.Done():
-		return nil, context.Cause(ctx)
+	for {
+		r, mine := s.join()
+		if mine {
+			s.lead(ctx, r, list)
+		}
+		select {
+		case <-r.done:
+			if r.left && !mine && ctx.Err() == nil {
+				continue // whoever led gave up, and somebody else leads
+			}
+			return slices.Clone(r.cases), r.err
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
+		}
 	}
 }
 
-// lead reads for all who came before it was its turn, also when its own caller gives up.
+// join returns the reading that has not begun; mine when the caller is to lead it.
+func (s *shared) join() (r *reading, mine bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if mine = s.next == nil; mine {
+		s.next = &reading{done: make(chan struct{}), err: errReading}
+	}
+	return s.next, mine
+}
+
+// lead reads for all who came before it was its turn.
 func (s *shared) lead(ctx context.Context, r *reading, list func(context.Context) ([]bot.CaseInfo, error)) {
-	s.turn <- struct{}{}
-	defer func() {
-		<-s.turn
-		close(r.done)
-	}()
+	defer close(r.done)
+	defer func() { r.left = ctx.Err() != nil && r.err != nil }()
+	select {
+	case s.turn <- struct{}{}:
+		defer func() { <-s.turn }()
+	case <-ctx.Done():
+		r.err = context.Cause(ctx)
+	}
 	s.mu.Lock()
 	s.next = nil // whoever asks from now on wants a newer one
 	s.mu.Unlock()
-	rctx, done := context.WithTimeout(context.WithoutCancel(ctx), readWithin)
+	if ctx.Err() != nil {
+		r.err = context.Cause(ctx)
+		return
+	}
+	rctx, done := context.WithTimeout(ctx, readWithin)
 	defer done()
 	r.cases, r.err = list(rctx)
 }

@@ -63,3 +63,37 @@ func TestSharedReadingFails(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// Who leads a reading waits no longer than their own time lasts, and leaves it to those
+// who have more.
+func TestSharedReadingOfTheImpatient(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newShared()
+		slow := func(ctx context.Context) ([]bot.CaseInfo, error) {
+			select {
+			case <-time.After(4 * time.Second):
+				return []bot.CaseInfo{{SessionID: "x"}}, nil
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		}
+		var wg sync.WaitGroup
+		wg.Go(func() { _, _ = s.read(t.Context(), slow) })
+		synctest.Wait()
+		wg.Go(func() {
+			ctx, done := context.WithTimeout(t.Context(), 2*time.Second)
+			defer done()
+			began := time.Now()
+			if _, err := s.read(ctx, slow); err == nil || time.Since(began) > 2*time.Second {
+				t.Errorf("who has two seconds got %v after %v", err, time.Since(began))
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			if got, err := s.read(t.Context(), slow); err != nil || len(got) != 1 {
+				t.Errorf("who has time got %v, %v", got, err)
+			}
+		})
+		wg.Wait()
+	})
+}
