@@ -176,14 +176,18 @@ func (f *Front) doubt(cb slackgo.InteractionCallback, c bot.Click) {
 	said := func(about, text string) {
 		f.whisperAbout(about+c.Delivery, cb.Container.ChannelID, cb.Message.ThreadTimestamp, c.By, text)
 	}
-	said("doubt", "The store did not answer, so whether your decision is stored is not known yet. It is looked up as soon as the store is back, and you are told here; the card then shows what counts.")
-	f.unsure.Add(unsure.Item{Case: c.SessionID, Delivery: c.Delivery, Tell: func(stored bool) {
+	told := f.unsure.Add(unsure.Item{Case: c.SessionID, Delivery: c.Delivery, Tell: func(stored bool) {
 		if stored {
 			said("known", "Your decision is stored and counts: the card shows what became of it.")
 			return
 		}
 		said("known", "Your decision did not reach the store and does not count. If the card still has buttons, press again.")
 	}})
+	then := "It is looked up as soon as the store is back, and you are told here; the card then shows what counts."
+	if !told {
+		then = "The card shows what counts as soon as the store is back; if it still has buttons then, press again."
+	}
+	said("doubt", "The store did not answer, so whether your decision is stored is not known yet. "+then)
 }
 
 // retire turns a second copy of a card, which a crash or a lost answer of Slack left

@@ -9,6 +9,8 @@ package unsure
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync/atomic"
 	"time"
 )
 
@@ -33,6 +35,7 @@ type Queue struct {
 	settle func(ctx context.Context, sid, delivery string) (stored bool, err error)
 	log    *slog.Logger
 	in     chan Item
+	n      atomic.Int64 // those that wait
 }
 
 // New returns a queue that looks things up while Run runs.
@@ -42,38 +45,36 @@ func New(settle func(ctx context.Context, sid, delivery string) (bool, error), l
 
 // Add queues a decision, and reports false when too many wait.
 func (q *Queue) Add(it Item) bool {
-	it.since = time.Now()
-	select {
-	case q.in <- it:
-		return true
-	default:
+	if q.n.Add(1) > Most {
+		q.n.Add(-1)
 		return false
 	}
+	it.since = time.Now()
+	q.in <- it // there is room: no more than Most wait
+	return true
 }
 
-// Run looks up what was added until ctx ends.
+// Run looks up what was added until ctx ends. What is added meanwhile delays no look-up.
 func (q *Queue) Run(ctx context.Context) {
 	var open []Item
+	t := time.NewTicker(Every)
+	defer t.Stop()
 	for {
-		var tick <-chan time.Time
-		t := time.NewTimer(Every)
-		if len(open) > 0 {
-			tick = t.C
-		}
 		select {
 		case <-ctx.Done():
-			t.Stop()
 			return
 		case it := <-q.in:
 			open = append(open, it)
-		case <-tick:
+		case <-t.C:
+			before := len(open)
 			open = q.look(ctx, open)
+			q.n.Add(int64(len(open) - before))
 		}
-		t.Stop()
 	}
 }
 
-// look settles what can be settled, and returns the rest.
+// look settles what can be settled, and returns the rest. What failed is the last one
+// there: a case whose state cannot be read holds up no other's.
 func (q *Queue) look(ctx context.Context, open []Item) (left []Item) {
 	for i, it := range open {
 		lctx, done := context.WithTimeout(ctx, Every)
@@ -85,7 +86,7 @@ func (q *Queue) look(ctx context.Context, open []Item) (left []Item) {
 		case time.Since(it.since) > Patience:
 			q.log.Error("whether a decision is stored was not found out", "session_id", it.Case, "err", err)
 		default: // the store is not there: the others would only wait as long
-			for _, one := range open[i:] {
+			for _, one := range append(slices.Clone(open[i+1:]), it) {
 				if time.Since(one.since) <= Patience {
 					left = append(left, one)
 				}

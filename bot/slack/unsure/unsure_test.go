@@ -76,3 +76,46 @@ func TestBounds(t *testing.T) {
 		<-done
 	})
 }
+
+// People who press all the time delay nobody's answer, a case that cannot be read holds
+// up no other, and no more wait than the bound says.
+func TestBusy(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, end := context.WithCancel(t.Context())
+		told := 0
+		q := New(func(_ context.Context, sid, _ string) (bool, error) {
+			if sid == "poisoned" {
+				return false, errors.New("poisoned")
+			}
+			return true, nil
+		}, slog.New(slog.DiscardHandler))
+		done := make(chan struct{})
+		go func() { defer close(done); q.Run(ctx) }()
+		add := func(sid string) bool { return q.Add(Item{Case: sid, Tell: func(bool) { told++ }}) }
+		add("poisoned")
+		for range 10 {
+			add("fine")
+			time.Sleep(Every / 2)
+		}
+		synctest.Wait()
+		if told < 5 {
+			t.Errorf("%d of 10 are told while others press", told)
+		}
+		taken := 0
+		for range 2 * Most {
+			if add("poisoned") {
+				taken++
+			}
+			synctest.Wait()
+		}
+		if taken >= Most {
+			t.Errorf("%d more wait, want less than %d", taken, Most)
+		}
+		time.Sleep(Patience + Every*Most)
+		if !add("fine") {
+			t.Error("nothing is taken after those in doubt were given up")
+		}
+		end()
+		<-done
+	})
+}
