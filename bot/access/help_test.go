@@ -1,6 +1,7 @@
 package access
 
 import (
+	"context"
 	"strings"
 	"testing"
 )
@@ -45,5 +46,15 @@ func TestNobodyHere(t *testing.T) {
 		if why, ok := r.May(t.Context(), staff{}, "U0ANY", "T1", About{Channel: channel, Class: "RISKY"}); ok || !strings.Contains(why, want) || strings.Contains(why, "no approvers are configured") {
 			t.Errorf("%s: %q", channel, why)
 		}
+	}
+}
+
+// Whoever has no time left for a look-up is refused without names.
+func TestHelpInTime(t *testing.T) {
+	ctx, done := context.WithTimeout(t.Context(), helpRoom/2)
+	defer done()
+	r := Rules{Approvers: []string{"U0ANY"}}
+	if why := r.help(ctx, staff{}, r.Approvers, ""); !strings.Contains(why, "was not looked up in time") {
+		t.Errorf("%q", why)
 	}
 }

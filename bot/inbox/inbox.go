@@ -107,11 +107,20 @@ func Voted(sid, delivery string, v show.Vote) []store.Write {
 	return []store.Write{{Key: Key(sid, delivery), Data: body}}
 }
 
+// ErrVoid is a delivery that came after [Settle]: it was not acted on and never will be.
+var ErrVoid = errors.New("the delivery came too late to count")
+
+// void is what [Settle] keeps in place of what was done.
+const void = `{"void":true}`
+
 // Seen reports whether a delivery was acted on already.
 func Seen(ctx context.Context, db store.DB, sid, delivery string) (bool, error) {
-	_, err := db.Get(ctx, store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)})
+	v, err := db.Get(ctx, store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)})
 	if errors.Is(err, store.ErrNotFound) {
 		return false, nil
+	}
+	if err == nil && string(v.Data) == void {
+		return false, ErrVoid
 	}
 	return err == nil, err
 }
@@ -195,7 +204,6 @@ func (p *People) instructed(ctx context.Context, question string) (bool, error) 
 // store did not answer, and keeps it from being acted on from now on: what is still on
 // its way to the store finds its once-key taken.
 func Settle(ctx context.Context, db store.DB, sid, delivery string) (acted bool, err error) {
-	const void = `{"void":true}`
 	v, first, err := db.Once(ctx, store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)}, []byte(void))
 	return err == nil && !first && string(v.Data) != void, err
 }

@@ -13,30 +13,40 @@ import (
 )
 
 // refusedFor is how long the same refusal is one entry, refusedMost how many are
-// remembered meanwhile: a register is no place to be flooded.
+// remembered meanwhile, refusedEach how many somebody gets in that time, whatever they write: a
+// register is no place to be flooded.
 const (
 	refusedFor  = 10 * time.Minute
 	refusedMost = 1000
+	refusedEach = 20
 )
 
 // refusals remembers what was registered. The zero value is ready.
 type refusals struct {
-	mu sync.Mutex
-	at map[string]time.Time
+	mu    sync.Mutex
+	since time.Time // when the counting began
+	at    map[string]time.Time
+	of    map[string]int // by person
 }
 
-func (r *refusals) first(key string, now time.Time) bool {
+// first reports whether a refusal of by is an entry; last says that it is the last one for
+// a while.
+func (r *refusals) first(by, key string, now time.Time) (ok, last bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.of == nil || now.Sub(r.since) >= refusedFor {
+		r.since, r.of = now, map[string]int{}
+	}
 	if r.at == nil || len(r.at) >= refusedMost {
 		r.at = map[string]time.Time{}
 	}
-	last, ok := r.at[key]
-	if ok && now.Sub(last) < refusedFor {
-		return false
+	before, known := r.at[key]
+	if known && now.Sub(before) < refusedFor || r.of[by] >= refusedEach {
+		return false, false
 	}
 	r.at[key] = now
-	return true
+	r.of[by]++
+	return true, r.of[by] == refusedEach
 }
 
 // KindOfRefused is the register's entry about somebody who was refused what belongs to
@@ -63,8 +73,15 @@ func (l *Lobby) Refused(ctx context.Context, sid, channel string, r show.Refusal
 		}
 		return
 	}
-	if l.o.Register == nil || !l.refusals.first(strings.Join([]string{r.By, r.What, sid, channel, r.Why, store.KeyPart(r.Text)}, "\x00"), time.Now()) {
+	if l.o.Register == nil {
 		return
+	}
+	one, last := l.refusals.first(r.By, strings.Join([]string{r.By, r.What, sid, channel, r.Why, store.KeyPart(r.Text)}, "\x00"), time.Now())
+	if !one {
+		return
+	}
+	if last {
+		l.o.Log.Warn("what else somebody is refused is not registered for a while", "by", r.By, "entries", refusedEach)
 	}
 	if err != nil {
 		sid = "" // not a case of ours: what somebody typed

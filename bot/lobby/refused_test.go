@@ -87,8 +87,18 @@ func TestRefusedIsJournaled(t *testing.T) {
 	}
 	var seen refusals
 	now := time.Now()
-	if !seen.first("a", now) || seen.first("a", now.Add(refusedFor-1)) || !seen.first("a", now.Add(refusedFor)) {
+	first := func(by, key string, at time.Duration) bool { ok, _ := seen.first(by, key, now.Add(at)); return ok }
+	if !first("U1", "a", 0) || first("U1", "a", refusedFor-1) || !first("U1", "a", refusedFor) {
 		t.Error("the same refusal")
+	}
+	n := 0
+	for i := range 3 * refusedMost {
+		if first("U2", strings.Repeat("x", i), refusedFor+time.Second) {
+			n++
+		}
+	}
+	if n != refusedEach || !first("U3", "a", refusedFor+time.Second) || !first("U2", "b", 2*refusedFor+2*time.Second) {
+		t.Errorf("somebody who writes something else each time gets %d entries, want %d", n, refusedEach)
 	}
 }
 
@@ -110,6 +120,12 @@ func TestSettle(t *testing.T) {
 	}
 	if items, err := h.db.List(t.Context(), sid, "inbox/"); err != nil || len(items) != 1 {
 		t.Errorf("inbox = %v, %v", items, err)
+	}
+	if seen, err := inbox.Seen(t.Context(), h.db, sid, "lost"); seen || !errors.Is(err, inbox.ErrVoid) {
+		t.Errorf("what never counts is told as recorded: %v, %v", seen, err)
+	}
+	if seen, err := inbox.Seen(t.Context(), h.db, sid, "stored"); !seen || err != nil {
+		t.Errorf("what counts: %v, %v", seen, err)
 	}
 }
 
