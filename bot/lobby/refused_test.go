@@ -97,7 +97,7 @@ func TestRefusedIsJournaled(t *testing.T) {
 			n++
 		}
 	}
-	if n != refusedEach || !first("U3", "a", refusedFor+time.Second) || !first("U2", "b", 2*refusedFor+2*time.Second) {
+	if n != refusedEach || !first("U3", "of U3", refusedFor+time.Second) || !first("U2", "b", 2*refusedFor+2*time.Second) {
 		t.Errorf("somebody who writes something else each time gets %d entries, want %d", n, refusedEach)
 	}
 }
