@@ -52,6 +52,7 @@ type Message struct {
 	Report    *Report
 	Plot      *PlotView   // of a KindFile that is a picture
 	Output    *OutputView // of a KindFile that is what a command printed
+	Tried     bool        `json:"-"` // a KindFile that could not be added for long: when it cannot be now, that is said in its place
 }
 
 // PlotView is a picture that an analysis of the case left.

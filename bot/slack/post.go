@@ -204,19 +204,32 @@ func (f *Front) Link(ctx context.Context, p bot.Place) (string, error) {
 // upload adds a file to the thread. What Slack does not take is said in its place: nobody
 // looks for a file that will not come.
 func (f *Front) upload(ctx context.Context, p bot.Place, m show.Message) (string, error) {
-	id, err := attach.Send(ctx, f.api, p.Channel, p.Thread, m, f.redact)
-	var refused slackgo.SlackErrorResponse
-	switch {
-	case err == nil:
+	within := callTimeout
+	if m.Tried {
+		within = callTimeout * 2 / 3 // the rest is for what is said in its place
+	}
+	uctx, done := context.WithTimeout(ctx, within)
+	defer done()
+	id, err := attach.Send(uctx, f.api, p.Channel, p.Thread, m, f.redact)
+	if err == nil {
 		return id, nil
+	}
+	why := code0(err)
+	var refused slackgo.SlackErrorResponse
+	var limited *slackgo.RateLimitedError
+	switch {
 	case m.Plot != nil && errors.Is(err, attach.ErrNothing): // where addresses are hidden none is shown, and many may be missing
 		return "", &apiError{err: err, final: true}
 	case errors.As(err, &refused) && attach.Stands(refused.Err) && !slices.Contains(goneCodes, refused.Err), errors.Is(err, attach.ErrNothing):
+	case m.Tried && !slices.Contains(goneCodes, why) && !errors.As(err, &limited):
+		if refused.Err == "" { // an address of Slack's for files is for nobody's eyes
+			why = "the bot could not reach Slack's address for files"
+		}
 	default:
 		return "", classify(err)
 	}
 	f.log.Warn("a file is not added to its thread", "session_id", m.SessionID, "key", m.Key, "err", err)
-	text, blocks := attach.Instead(m, code0(err))
+	text, blocks := attach.Instead(m, why)
 	ts, err := f.post(ctx, p, m, text, blocks)
 	return ts, classify(err)
 }

@@ -19,6 +19,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -137,7 +138,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
 		rules: o.Rules, m: m, body: o.Body, plot: o.Plot, again: o.Again,
-		edited: map[string]time.Time{}, late: map[string]time.Time{}, check: map[string]bool{}, taken: map[string]bool{}, asks: map[string]bool{}, seen: NewSeen(),
+		edited: map[string]time.Time{}, late: map[string]time.Time{}, tried: map[string]time.Time{}, check: map[string]bool{}, taken: map[string]bool{}, asks: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
 
@@ -225,6 +226,7 @@ type Projector struct {
 	n      uint64               // entries applied to show
 	edited map[string]time.Time // last edit of a summarising message
 	late   map[string]time.Time // not before, as the board said: too fast
+	tried  map[string]time.Time // files that are not taken, since when
 	asks   map[string]bool      // cards and questions that are shown as waiting
 	check  map[string]bool      // cards to write once more whatever they show
 	conns  uint64               // connections of the board so far, see [Renewed]
@@ -415,7 +417,9 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	p.rewriteCards()
 	messages := p.show.Messages()
 	check := p.reconcile(messages)
+	p.filesLast(messages)
 	var behind error
+	var slow bool             // a file took its time and was not taken: one a pass is enough
 	var held [Urgent + 1]bool // new messages of this urgency wait, and others behind them
 	for _, m := range messages {
 		p.over = p.over || finished(m) && m.Kind == show.KindRoot
@@ -424,6 +428,11 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 		if fresh && held[class] {
 			continue
 		}
+		if fresh && slow && m.Kind == show.KindFile {
+			next = time.Millisecond
+			continue
+		}
+		began := time.Now()
 		wait, wrote, err := p.write(ctx, m, class)
 		if detached(err) {
 			return time.Millisecond, p.anew(ctx)
@@ -436,7 +445,9 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 			}
 		}
 		if err != nil && m.Kind == show.KindFile && ctx.Err() == nil && !unreachable(err) { // a file keeps nothing else back
-			next = sooner(next, p.putOff(m.Key, err))
+			took := time.Since(began)
+			next = sooner(next, p.putOff(m.Key, err, took))
+			slow = slow || took > time.Second
 			continue
 		}
 		if err != nil && !fresh && ctx.Err() == nil {
@@ -467,13 +478,38 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 	return sooner(next, check), nil
 }
 
-// fileRetry is how long a file that could not be added waits for its next turn.
-const fileRetry = 5 * time.Second
+// fileRetry is how long a file that could not be added waits for its next turn, at least;
+// fileWithin is how long it is tried before something is said in its place: a case ends
+// also where files go nowhere.
+const (
+	fileRetry  = 5 * time.Second
+	fileWithin = 10 * time.Minute
+)
 
-func (p *Projector) putOff(key string, err error) time.Duration {
-	p.slog.Warn("a file is not added to its thread yet", "session_id", p.sid, "key", key, "retry_in", fileRetry, "err", err)
-	p.late[key] = time.Now().Add(fileRetry)
-	return fileRetry
+// putOff gives the others their turn before a file is tried again.
+func (p *Projector) putOff(key string, err error, took time.Duration) time.Duration {
+	d := max(fileRetry, 10*took)
+	p.slog.Warn("a file is not added to its thread yet", "session_id", p.sid, "key", key, "retry_in", d, "err", err)
+	p.late[key] = time.Now().Add(d)
+	if p.tried[key].IsZero() {
+		p.tried[key] = time.Now()
+	}
+	return d
+}
+
+// filesLast lets everything else go first while some file is not taken: an attempt may
+// last, and people wait for cards.
+func (p *Projector) filesLast(ms []show.Message) {
+	if len(p.tried) == 0 {
+		return
+	}
+	last := func(m show.Message) int {
+		if m.Kind == show.KindFile {
+			return 1
+		}
+		return 0
+	}
+	slices.SortStableFunc(ms, func(a, b show.Message) int { return last(a) - last(b) })
 }
 
 func unreachable(err error) bool {
@@ -673,6 +709,8 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 	}
 	if addr == "" {
 		hash = messageHash(m)
+		since, tried := p.tried[m.Key]
+		m.Tried = tried && time.Since(since) > fileWithin
 		addr, err = p.front.Post(ctx, p.m.Place, p.full(m))
 	}
 	if err != nil {
@@ -687,6 +725,7 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 			return err
 		}
 	}
+	delete(p.tried, m.Key)
 	p.edited[m.Key] = time.Now()
 	p.shown(m)
 	if m.Kind == show.KindRoot || answerable(m) { // people find the case, and its buttons, by these

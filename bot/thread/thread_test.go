@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -609,4 +610,84 @@ func TestMapIsStored(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A card waits for one attempt to add a file and no more, however many there are; and where
+// files go nowhere, the case ends all the same.
+func TestFilesThatGoNowhere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := file.Open(t.TempDir(), file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		l, err := db.Acquire(t.Context(), testSID, "me", 365*24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed, w := &tape{changed: make(chan struct{})}, &pit{}
+		feed.add(t, "opened", agent.Opened{Symptom: "x"})
+		feed.addTo(t, "shell", "proposed", safeexec.Proposal{Class: safeexec.Risky, Display: "tcpdump -i lo", Digest: strings.Repeat("d", 64)})
+		id, exit := testSID+"_002", 0
+		feed.addTo(t, "shell", "decided", safeexec.Decided{AuditID: id, Decision: "APPROVED", By: "U1"})
+		feed.addTo(t, "shell", "outcome", safeexec.Result{AuditID: id, Status: "completed", ExitCode: &exit, Output: strings.Repeat("line\n", 50)})
+		for i := range 5 {
+			feed.addTo(t, "shell", "proposed", safeexec.Proposal{Class: safeexec.Risky, Display: "ss -ti", Digest: strings.Repeat("e", 64)})
+			id := fmt.Sprintf("%s_%03d", testSID, 5+3*i)
+			feed.addTo(t, "shell", "decided", safeexec.Decided{AuditID: id, Decision: "APPROVED", By: "U1"})
+			feed.addTo(t, "shell", "outcome", safeexec.Result{AuditID: id, Status: "completed", ExitCode: &exit, Output: strings.Repeat("line\n", 50)})
+		}
+		p, err := New(t.Context(), Options{DB: db, Board: w, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+			Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+			Place: Place{Transport: "slack", Channel: "C1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		defer stop()
+		ended := make(chan bool)
+		go func() { defer close(ended); p.Run(ctx) }()
+		time.Sleep(2 * time.Minute)
+		w.take()
+		for i := range 5 {
+			feed.addTo(t, "shell", "proposed", safeexec.Proposal{Class: safeexec.Risky, Display: "ping", Digest: strings.Repeat("f", 64)})
+			card := fmt.Sprintf("post card/%03d", 20+i)
+			time.Sleep(pitTime + 3*time.Second)
+			synctest.Wait()
+			if got := w.take(); !slices.Contains(got, card) {
+				t.Errorf("%s is not there in time: %q", card, got)
+			}
+		}
+		select {
+		case n := <-p.Seen():
+			t.Errorf("people see everything up to %d without the files", n)
+		default:
+		}
+		time.Sleep(2 * fileWithin)
+		synctest.Wait()
+		select {
+		case <-p.Seen():
+		default:
+			t.Error("the case never ends where files go nowhere")
+		}
+		if got := w.take(); len(got) < 6 {
+			t.Errorf("not said for each file: %q", got)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// pitTime is how long an attempt to add a file takes where they go nowhere.
+const pitTime = 15 * time.Second
+
+// pit is a wall on which no file is put; after long trying something is said in its place.
+type pit struct{ wall }
+
+func (h *pit) Post(ctx context.Context, p Place, m show.Message) (string, error) {
+	if m.Kind == show.KindFile && !m.Tried {
+		time.Sleep(pitTime)
+		return "", errors.New("nobody answers")
+	}
+	return h.wall.Post(ctx, p, m)
 }

@@ -1,0 +1,46 @@
+package slack
+
+import (
+	"fmt"
+	"io"
+	"log/slog"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+
+	slackgo "github.com/slack-go/slack"
+
+	"ghostbot/bot"
+	"ghostbot/bot/show"
+)
+
+// A file that nobody takes is tried again at first; later people are told in its place,
+// without the address that it should have gone to.
+func TestFileThatGoesNowhere(t *testing.T) {
+	var said []string
+	mux := http.NewServeMux()
+	mux.HandleFunc("/files.getUploadURLExternal", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprint(w, `{"ok":true,"upload_url":"http://127.0.0.1:1/upload/v1/only-for-you","file_id":"F1"}`)
+	})
+	mux.HandleFunc("/chat.postMessage", func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		said = append(said, string(body))
+		fmt.Fprint(w, `{"ok":true,"channel":"C1","ts":"2.0","message":{"ts":"2.0","thread_ts":"1.0"}}`)
+	})
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	f := &Front{api: slackgo.New("x", slackgo.OptionAPIURL(s.URL+"/")), log: slog.New(slog.DiscardHandler), redact: func(s string) string { return s }}
+	m := show.Message{Key: "output/002", SessionID: "s", Kind: show.KindFile, Output: &show.OutputView{AuditID: "s_002", Title: "x", Text: "x"}}
+	at := bot.Place{Channel: "C1", Thread: "1.0"}
+	if ts, err := f.upload(t.Context(), at, m); err == nil || len(said) > 0 {
+		t.Errorf("at first = %q, %v, said %q", ts, err, said)
+	}
+	m.Tried = true
+	if ts, err := f.upload(t.Context(), at, m); err != nil || ts != "2.0" || len(said) != 1 {
+		t.Fatalf("later = %q, %v, said %q", ts, err, said)
+	}
+	if !strings.Contains(said[0], "could+not+be+added") || strings.Contains(said[0], "only-for-you") {
+		t.Errorf("said %q", said[0])
+	}
+}
