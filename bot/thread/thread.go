@@ -743,9 +743,22 @@ func (p *Projector) shown(m show.Message) {
 	}
 }
 
+// mark stores what is known of a message. A mark that is not stored is none, or the
+// message would be posted without one; an address is kept, and stored later.
 func (p *Projector) mark(ctx context.Context, key string, s Sent) error {
+	before, known := p.m.Sent[key]
 	p.m.Sent[key] = s
-	return p.save(ctx)
+	err := p.save(ctx)
+	switch {
+	case err == nil:
+	case s.Addr != "":
+		p.later()
+	case known:
+		p.m.Sent[key] = before
+	default:
+		delete(p.m.Sent, key)
+	}
+	return err
 }
 
 // thread remembers the root message's address as the case's thread, and which

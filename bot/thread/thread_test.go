@@ -691,3 +691,87 @@ func (h *pit) Post(ctx context.Context, p Place, m show.Message) (string, error)
 	}
 	return h.wall.Post(ctx, p, m)
 }
+
+// marked is a wall that nothing is put on before its mark is stored.
+type marked struct {
+	wall
+	t  *testing.T
+	db store.DB
+}
+
+func (s *marked) Post(ctx context.Context, p Place, m show.Message) (string, error) {
+	if at, err := Load(ctx, s.db, testSID); err != nil || !at.Sent[m.Key].Posting {
+		s.t.Errorf("%s is posted without a mark that is stored: after a crash it would be posted again", m.Key)
+	}
+	return s.wall.Post(ctx, p, m)
+}
+
+// stubborn is a store that fails some commits.
+type stubborn struct {
+	store.DB
+	n     int
+	fails func(n int) bool
+}
+
+func (d *stubborn) Commit(ctx context.Context, c store.Commit) error {
+	if d.n++; d.fails(d.n) {
+		return store.ErrUnavailable
+	}
+	return d.DB.Commit(ctx, c)
+}
+
+// A mark that was not stored is no mark, and an address that was not is stored later.
+func TestMarksAreStored(t *testing.T) {
+	for name, fails := range map[string]func(n int) bool{
+		"each one at first": func(n int) bool { return n%2 == 1 },
+		"each second":       func(n int) bool { return n%2 == 0 },
+		"for a while":       func(n int) bool { return n > 3 && n < 9 },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				under, err := file.Open(t.TempDir(), file.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer under.Close()
+				l, err := under.Acquire(t.Context(), testSID, "me", 365*24*time.Hour)
+				if err != nil {
+					t.Fatal(err)
+				}
+				feed := &tape{changed: make(chan struct{})}
+				feed.add(t, "opened", agent.Opened{Symptom: "checkout gives 502", Requester: "U0"})
+				feed.add(t, show.KindOfNotice, show.Notice{Text: "line"})
+				feed.addTo(t, "shell", "proposed", safeexec.Proposal{Class: safeexec.Risky, Display: "tcpdump -i lo", Digest: strings.Repeat("d", 64)})
+				w := &marked{t: t, db: under}
+				p, err := New(t.Context(), Options{DB: &stubborn{DB: under, fails: fails}, Board: w, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+					Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+					Place: Place{Transport: "slack", Channel: "C1"}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan bool)
+				go func() { defer close(ended); p.Run(ctx) }()
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				m, err := Load(t.Context(), under, testSID)
+				if err != nil {
+					t.Fatal(err)
+				}
+				posted := 0
+				for _, what := range w.take() {
+					if key, ok := strings.CutPrefix(what, "post "); ok {
+						if posted++; m.Sent[key].Addr != "at-"+key {
+							t.Errorf("%s is stored as %+v", what, m.Sent[key])
+						}
+					}
+				}
+				if posted != 4 {
+					t.Errorf("%d messages, want 4", posted)
+				}
+				stop()
+				<-ended
+			})
+		})
+	}
+}
