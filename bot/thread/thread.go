@@ -440,7 +440,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 		if d := delay(err); d > 0 && ctx.Err() == nil { // this one is too fast, others need not be
 			p.slog.Info("the board takes no more for a while", "session_id", p.sid, "key", m.Key, "retry_in", d)
 			p.late[m.Key], wait, err = time.Now().Add(d), d, nil
-			if fresh {
+			if fresh && m.Kind != show.KindFile {
 				held = [Urgent + 1]bool{true, true, true}
 			}
 		}

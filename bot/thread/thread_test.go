@@ -775,3 +775,51 @@ func TestMarksAreStored(t *testing.T) {
 		})
 	}
 }
+
+// A file that the board takes no more of for a while keeps no card back.
+func TestTooManyFiles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db, err := file.Open(t.TempDir(), file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		l, err := db.Acquire(t.Context(), testSID, "me", 365*24*time.Hour)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed, w := &tape{changed: make(chan struct{})}, &full{}
+		feed.add(t, "opened", agent.Opened{Symptom: "x"})
+		feed.addTo(t, "shell", "proposed", safeexec.Proposal{Class: safeexec.Risky, Display: "tcpdump -i lo", Digest: strings.Repeat("d", 64)})
+		id, exit := testSID+"_002", 0
+		feed.addTo(t, "shell", "decided", safeexec.Decided{AuditID: id, Decision: "APPROVED", By: "U1"})
+		feed.addTo(t, "shell", "outcome", safeexec.Result{AuditID: id, Status: "completed", ExitCode: &exit, Output: strings.Repeat("line\n", 50)})
+		ask(t, feed)
+		p, err := New(t.Context(), Options{DB: db, Board: w, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+			Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+			Place: Place{Transport: "slack", Channel: "C1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan bool)
+		go func() { defer close(ended); p.Run(ctx) }()
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		if got := w.take(); !slices.Contains(got, "post card/005") {
+			t.Errorf("the card behind it is not there: %q", got)
+		}
+		stop()
+		<-ended
+	})
+}
+
+// full is a wall that takes no more files.
+type full struct{ wall }
+
+func (h *full) Post(ctx context.Context, p Place, m show.Message) (string, error) {
+	if m.Kind == show.KindFile {
+		return "", notice{after: time.Minute}
+	}
+	return h.wall.Post(ctx, p, m)
+}
