@@ -191,6 +191,7 @@ func (f *Front) press(ctx context.Context, j job, cb slackgo.InteractionCallback
 func (f *Front) reply(ctx context.Context, cb slackgo.InteractionCallback, out entry.Answer) {
 	rctx, done := context.WithTimeout(ctx, callTimeout)
 	defer done()
+	out = f.whole(out)
 	opts := []slackgo.MsgOption{slackgo.MsgOptionReplaceOriginal(cb.ResponseURL), slackgo.MsgOptionText(out.Text, false)}
 	if len(out.Blocks) > 0 {
 		opts = append(opts, slackgo.MsgOptionBlocks(out.Blocks...))

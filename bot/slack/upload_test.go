@@ -13,6 +13,8 @@ import (
 
 	"ghostbot/bot"
 	"ghostbot/bot/show"
+	"ghostbot/bot/slack/entry"
+	"ghostbot/bot/slack/kit"
 )
 
 // A file that nobody takes is tried again at first; later people are told in its place,
@@ -42,5 +44,24 @@ func TestFileThatGoesNowhere(t *testing.T) {
 	}
 	if !strings.Contains(said[0], "could+not+be+added") || strings.Contains(said[0], "only-for-you") {
 		t.Errorf("said %q", said[0])
+	}
+}
+
+// What takes the place of an answer whose button was pressed is looked through for
+// credentials like the answer itself.
+func TestReplyInPlaceIsWhole(t *testing.T) {
+	said := ""
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		body, _ := io.ReadAll(r.Body)
+		said = string(body)
+		fmt.Fprint(w, `{"ok":true}`)
+	}))
+	defer s.Close()
+	f := &Front{api: slackgo.New("x", slackgo.OptionAPIURL(s.URL+"/")), log: slog.New(slog.DiscardHandler),
+		redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") }}
+	cb := slackgo.InteractionCallback{ResponseURL: s.URL + "/answer"}
+	f.reply(t.Context(), cb, entry.Answer{Text: "page with hunter2", Blocks: []slackgo.Block{kit.Section("page with hunter2")}})
+	if strings.Contains(said, "hunter2") || !strings.Contains(said, "[redacted]") {
+		t.Errorf("said %q", said)
 	}
 }
