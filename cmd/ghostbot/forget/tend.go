@@ -58,7 +58,7 @@ func Expire(ctx context.Context, o Options, keep time.Duration, log *slog.Logger
 		case ctx.Err() != nil:
 			return context.Cause(ctx)
 		case err != nil:
-			log.Error("old case is not deleted", "session_id", sid, "err", err)
+			log.Error("old case is not deleted, audit delete finishes it", "session_id", sid, "err", err)
 		default:
 			log.Info("old case is deleted", "session_id", sid)
 		}
