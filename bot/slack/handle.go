@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"regexp"
 	"strings"
 	"time"
 
@@ -416,35 +415,6 @@ func isStop(text string) bool {
 	return false
 }
 
-// unmarkup turns Slack's markup of what a person typed back into plain text:
-// <http://host|host> is the host they wrote, <@U1> the name that they saw, &amp; is &.
-func unmarkup(s string, name func(id string) string) string {
-	var b strings.Builder
-	last := 0
-	for _, at := range markupForms.FindAllStringSubmatchIndex(s, -1) {
-		b.WriteString(s[last:at[0]])
-		last = at[1]
-		target, label, ok := strings.Cut(s[at[2]:at[3]], "|")
-		id, user := strings.CutPrefix(target, "@")
-		switch {
-		case ok && strings.HasPrefix(target, "http") && strings.Contains(target, label) && strings.Contains(label, "/"):
-			b.WriteString(target)
-		case ok && label != "":
-			b.WriteString(label)
-		case user:
-			b.WriteString("@" + name(id))
-		default:
-			b.WriteString(target)
-		}
-	}
-	b.WriteString(s[last:])
-	return strings.NewReplacer("&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(b.String())
-}
-
-// markupForms are the forms of Slack's markup; what else stands between < and > was
-// typed so.
-var markupForms = regexp.MustCompile(`<((?:@[UW][A-Z0-9]|#[CG][A-Z0-9]|![a-z]|https?://|mailto:|tel:)[^<>\n]*)>`)
-
 // openReason asks for the reason of a denial that is already stored.
 func (f *Front) openReason(ctx context.Context, cb slackgo.InteractionCallback, c bot.Click, value string) {
 	if !f.openView(ctx, cb, window.Reason(value)) {
@@ -573,7 +543,7 @@ func (f *Front) name(ctx context.Context, id string) string {
 func (f *Front) plain(ctx context.Context, text string) string {
 	nctx, done := context.WithTimeout(ctx, ackWithin/4)
 	defer done()
-	return strings.TrimSpace(unmarkup(text, func(id string) string { return f.name(nctx, id) }))
+	return strings.TrimSpace(kit.Unmarkup(text, func(id string) string { return f.name(nctx, id) }))
 }
 
 func inputValue(cb slackgo.InteractionCallback, block, action string) string {
