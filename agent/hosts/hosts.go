@@ -197,7 +197,8 @@ type Seen struct {
 	Holders int   `json:"in_focus"`
 	Rows    []Row `json:"processes"`
 	Omitted int   `json:"omitted"`
-	Hidden  int   `json:"sockets_unreadable"` // processes whose sockets could not be read
+	Hidden  int   `json:"sockets_unreadable"` // processes whose descriptors could not be read
+	Unseen  bool  `json:"port_held_unseen"`   // somebody listens on the port, and who it is could not be seen
 	Presel  []int `json:"preselected"`
 }
 

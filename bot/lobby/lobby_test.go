@@ -96,7 +96,7 @@ func newHall(t *testing.T, change func(*bot.Options)) *hall {
 		Body:    func(string) ([]byte, error) { return []byte("# report"), nil },
 		Check:   func(string) string { return "" }, Redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") },
 		Session: agent.SessionFile, Alike: func(a, b string) bool { return a[:4] == b[:4] },
-		Now: func() time.Time { now = now.Add(time.Minute); return now }}
+		Now: func() time.Time { h.mu.Lock(); defer h.mu.Unlock(); now = now.Add(time.Minute); return now }}
 	if change != nil {
 		change(&o)
 	}

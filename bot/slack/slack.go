@@ -144,7 +144,7 @@ func (f *Front) home() people.Home {
 // refused ends Serve: a bot whose token counts no more can show nothing to anybody.
 func (f *Front) refused(method, code string) {
 	if method != "apps.connections.open" && method != "auth.test" { // whoever asked these two says so
-		f.link.Fail(fmt.Errorf("%w: SLACK_BOT_TOKEN: %s", ErrToken, code))
+		f.link.Fail(fmt.Errorf("%w what SLACK_BOT_TOKEN holds: %s", ErrToken, code))
 	}
 }
 
@@ -198,7 +198,7 @@ func (f *Front) Connect(ctx context.Context) error {
 			return nil
 		}
 		if link.Fatal(err) {
-			return fmt.Errorf("%w: SLACK_BOT_TOKEN: %s", ErrToken, err)
+			return fmt.Errorf("%w what SLACK_BOT_TOKEN holds: %s", ErrToken, err)
 		}
 		f.log.Warn("slack does not answer yet", "retry_in", d, "err", err)
 		t := time.NewTimer(d)

@@ -130,7 +130,7 @@ func TestTokenRevokedInTheMiddle(t *testing.T) {
 	l.refuseCalls("chat.update", "token_revoked", 1000)
 	l.say("incidents", l.other(), card.Thread, "also look at 192.0.2.11:9200") // its line has to be posted
 	l.until(30*time.Second, "the process ends", l.dead)
-	if code := l.cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(l.log(), "SLACK_BOT_TOKEN: token_revoked") {
+	if code := l.cmd.ProcessState.ExitCode(); code != 3 || !strings.Contains(l.log(), "slack refuses what SLACK_BOT_TOKEN holds: token_revoked") {
 		t.Errorf("exit %d, log %s", code, l.log())
 	}
 	l.slack.ClearFaults()

@@ -139,7 +139,7 @@ func TestOutage(t *testing.T) {
 		} else if words := o.private(); words != "" && !strings.Contains(words, "stored") && !strings.Contains(words, "failed") {
 			t.Errorf("a press while the store is down is answered with %q", words)
 		}
-		if o := f.command("network", f.approver(0), "/ghost investigate dns of the shop is slow"); o.OK && !strings.Contains(o.private(), "store does not answer") {
+		if o := f.command("network", f.approver(0), "/ghost investigate dns of the shop is slow"); o.OK && !strings.Contains(o.private(), "store does not answer") && !strings.Contains(o.private(), "whether a case was opened is not known") {
 			t.Errorf("a case is opened without a store: %+v", o)
 		}
 		time.Sleep(time.Second)

@@ -54,6 +54,7 @@ type Snapshot struct {
 	Vanished    int       `json:"vanished"`
 	SelfSeconds float64   `json:"own_time_s"`
 	Records     []Record  `json:"records"`
+	Unowned     []int     `json:"unowned_ports,omitempty"` // somebody waits for others there, and no record is known to
 }
 
 // Record is one process as it was in the window.
@@ -182,7 +183,7 @@ func Scan(ctx context.Context, o Options) (*Snapshot, error) {
 	if err != nil {
 		return nil, fmt.Errorf("scan: %w", err)
 	}
-	out.Records, out.Vanished = records, s.vanished
+	out.Records, out.Vanished, out.Unowned = records, s.vanished, s.world.unowned(records)
 	out.System.Processes = len(records) + s.kernel
 	out.SelfSeconds = max(0, o.Now().Sub(began).Seconds()-o.Window.Seconds())
 	return out, nil

@@ -51,12 +51,37 @@ func (s *scanner) network(r *Record, d *details) {
 	}
 }
 
+func waits(sock proc.Socket) bool {
+	if !strings.HasPrefix(sock.Proto, "udp") {
+		return sock.State == proc.Listen
+	}
+	return sock.Remote.Port() == 0 && sock.Local.Port() != 0 && sock.Local.Port() < ephemeral
+}
+
+// unowned are the ports of listeners whose owners could not be seen.
+func (w *world) unowned(rs []Record) (ports []int) {
+	held := map[int]bool{}
+	for i := range rs {
+		for _, p := range rs[i].Net.Ports {
+			held[p] = true
+		}
+	}
+	for _, table := range w.sockets {
+		for _, sock := range table {
+			if p := int(sock.Local.Port()); waits(sock) && !held[p] {
+				ports = append(ports, p)
+			}
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports)
+}
+
 // listener adds what waits for others: TCP listeners, and UDP sockets on a port
 // that no client is given.
 func (s *scanner) listener(r *Record, ns string, sock proc.Socket) bool {
-	port := sock.Local.Port()
-	udp := strings.HasPrefix(sock.Proto, "udp")
-	if udp && (sock.Remote.Port() != 0 || port == 0 || port >= ephemeral) || !udp && sock.State != proc.Listen {
+	port, udp := sock.Local.Port(), strings.HasPrefix(sock.Proto, "udp")
+	if !waits(sock) {
 		return false
 	}
 	l := Listener{Proto: sock.Proto, Address: sock.Local.Addr().String(), Port: int(port), RecvQ: sock.RX, SendQ: -1}

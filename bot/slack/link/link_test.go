@@ -346,7 +346,7 @@ func TestFatal(t *testing.T) {
 			}
 			select {
 			case err := <-p.err:
-				if !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "SLACK_APP_TOKEN: "+code) {
+				if !errors.Is(err, ErrToken) || !strings.Contains(err.Error(), "SLACK_APP_TOKEN holds: "+code) {
 					t.Errorf("ended with %v", err)
 				}
 			case <-time.After(10 * time.Second):
@@ -359,8 +359,8 @@ func TestFatal(t *testing.T) {
 func TestFail(t *testing.T) {
 	p := newPlace(t, take)
 	p.connected()
-	p.link.Fail(fmt.Errorf("%w: SLACK_BOT_TOKEN: token_revoked", ErrToken))
-	if err := <-p.err; err == nil || err.Error() != "slack refuses the token: SLACK_BOT_TOKEN: token_revoked" {
+	p.link.Fail(fmt.Errorf("%w what SLACK_BOT_TOKEN holds: token_revoked", ErrToken))
+	if err := <-p.err; err == nil || err.Error() != "slack refuses what SLACK_BOT_TOKEN holds: token_revoked" {
 		t.Errorf("ended with %v", err)
 	}
 }
