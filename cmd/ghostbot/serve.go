@@ -243,7 +243,7 @@ func (p *program) register(ctx context.Context) (bot.Journal, func(), error) {
 	}
 	j, stop, err := p.state.Register(ctx)
 	if err == nil {
-		body := map[string]any{"policy": p.policy.Version(), "brain": p.brain.Name(), "approvers": p.cfg.Approvers, "approvers_file": p.access.Lines, "two_person": p.cfg.TwoPerson, "second_factor": p.cfg.SecondFactor, "version": versionText()}
+		body := map[string]any{"policy": p.policy.Version(), "brain": p.brain.Name(), "approvers": p.cfg.Approvers, "approvers_file": p.access.Narrowings(), "two_person": p.cfg.TwoPerson, "second_factor": p.cfg.SecondFactor, "version": versionText()}
 		_, _, err = j.Append(ctx, "served", body)
 	}
 	if err != nil {
@@ -361,7 +361,7 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 		}
 		return fail(exitUnavailable, "%w", err)
 	}
-	if err := front.Known(ctx, p.access.Lines); err != nil {
+	if err := front.Known(ctx, p.access.Narrowings()); err != nil {
 		return usageError("GHOST_APPROVERS_FILE: %w", err)
 	}
 	ctx, stop := context.WithCancel(ctx)

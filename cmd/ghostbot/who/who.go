@@ -160,7 +160,7 @@ func (s Settings) Told(r access.Rules) (ok bool, what, hint string) {
 	if what == "" {
 		what = "nobody by default"
 	}
-	if n := len(r.Lines); n > 0 {
+	if n := len(r.Narrowings()); n > 0 {
 		what += fmt.Sprintf("; %d lines of %s", n, s.File)
 	}
 	if len(s.TwoPerson) > 0 {
