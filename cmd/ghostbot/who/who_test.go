@@ -3,8 +3,10 @@ package who
 import (
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"ghostbot/bot/access"
 	"ghostbot/bot/factor"
@@ -109,5 +111,29 @@ func TestTold(t *testing.T) {
 		if ok, what, _ := tt.s.Told(tt.r); ok != tt.ok || !strings.Contains(what, tt.want) {
 			t.Errorf("%+v: %v, %q", tt.s, ok, what)
 		}
+	}
+}
+
+// TestFileCountsAsItIs: rules made of settings follow the file, not what it said at the
+// start.
+func TestFileCountsAsItIs(t *testing.T) {
+	name := file(t, "C0PAY az-* U0ONE\n", 0o600)
+	r, err := Settings{File: name}.Rules(known)
+	if err != nil {
+		t.Fatal(err)
+	}
+	about := access.About{Channel: "C0PAY", Class: "RISKY", Rule: "az-mutate"}
+	if who, _ := r.Who(about); !slices.Equal(who, []string{"U0ONE"}) {
+		t.Fatalf("at the start %q", who)
+	}
+	if err := os.WriteFile(name, []byte("C0PAY az-* U0TWO, U0THREE\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var who []string
+	for end := time.Now().Add(30 * time.Second); time.Now().Before(end) && len(who) != 2; time.Sleep(20 * time.Millisecond) {
+		who, _ = r.Who(about)
+	}
+	if !slices.Equal(who, []string{"U0TWO", "U0THREE"}) {
+		t.Errorf("after a change %q", who)
 	}
 }
