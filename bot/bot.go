@@ -13,6 +13,7 @@
 //	                DONE, UNKNOWN, or DENIED, MODIFIED, EXPIRED, CANCELLED, SUPERSEDED
 //	question/{id}   a durable question and its answer
 //	inbox/{id}      what people wrote and the holder has not read yet
+//	refused/{key}   what one person was refused lately: how often, and what of it
 //	seen/{key}      a delivery that was already acted on
 //	stop            a person stopped the case
 //	messages        key of a message -> its address and what it shows

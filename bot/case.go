@@ -262,8 +262,12 @@ func (h *holder) investigate(ctx, live context.Context, v viewer, resume bool) e
 		}
 	}
 	h.end.Lock()
-	h.deaf = true // what comes now stays in the inbox
+	err := h.people().Last(live)
+	h.deaf = err == nil // what comes now stays in the inbox
 	h.end.Unlock()
+	if err != nil {
+		return err
+	}
 	return h.close(live, v)
 }
 

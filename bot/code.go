@@ -61,7 +61,7 @@ func (d *Desk) voted(c Click, p *proposal.Stored, now time.Time) []store.Write {
 
 // noteAnswer journals that somebody may not answer a question, once.
 func (d *Desk) noteAnswer(ctx context.Context, sid string, q agent.Question, by, why string) {
-	d.note(ctx, sid, []string{"refusal", q.ID, by, why}, show.Refusal{By: by, What: fmt.Sprintf("answer question %s", q.ID), Why: why})
+	d.note(ctx, sid, []string{"refusal", q.ID, why}, show.Refusal{By: by, What: fmt.Sprintf("answer question %s", q.ID), Why: why})
 }
 
 // rules are what the cards of a channel's cases say about who decides.

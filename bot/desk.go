@@ -310,7 +310,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	d.mu.Lock()
 	d.ctx = ctx
 	d.mu.Unlock()
-	defer d.wg.Wait()
+	defer d.ended()
 	var open []string
 	for read := (time.Time{}); ; {
 		if time.Since(read) >= d.o.Lease/2 {
@@ -334,6 +334,14 @@ func (d *Desk) Run(ctx context.Context) error {
 		}
 		t.Stop()
 	}
+}
+
+// ended waits for what was begun; nothing more is.
+func (d *Desk) ended() {
+	d.mu.Lock()
+	d.ctx = nil
+	d.mu.Unlock()
+	d.wg.Wait()
 }
 
 // scan returns the open cases of this transport; with an error the last ones.

@@ -204,7 +204,7 @@ func (d *Desk) lateReason(ctx context.Context, c Click, p proposal.Stored) (Repl
 // refusal that cannot be stored is still a refusal.
 func (d *Desk) noteRefusal(ctx context.Context, c Click, p proposal.Stored, why string) {
 	why = access.Plain(why)
-	key := []string{"refusal", p.Proposal.ID, c.By, actionName(c.Action), why, c.Text}
+	key := []string{"refusal", p.Proposal.ID, why, c.Text}
 	if c.Code != "" {
 		key = append(key, time.Now().Truncate(5*time.Minute).String()) // wrong codes are counted in their text, and few in that time
 	}
@@ -213,9 +213,40 @@ func (d *Desk) noteRefusal(ctx context.Context, c Click, p proposal.Stored, why 
 
 // note puts r into the inbox; the same refusal again, as key says, fills no journal.
 func (d *Desk) note(ctx context.Context, sid string, key []string, r show.Refusal) {
-	if err := inbox.Note(ctx, d.o.DB, sid, key, inbox.Item{Kind: show.KindOfRefusal, Refusal: &r}); err != nil {
-		d.o.Log.Warn("refusal is not journaled", "session_id", sid, "by", r.By, "err", err)
+	d.Finish(ctx, func(ctx context.Context) error {
+		err := inbox.Refuse(ctx, d.o.DB, sid, key, r)
+		if err != nil && ctx.Err() == nil {
+			d.o.Log.Warn("refusal is not journaled", "session_id", sid, "by", r.By, "err", err)
+		}
+		return err
+	})
+}
+
+// finishWithin bounds what is left to be written of a press that was answered already.
+const finishWithin = 5 * time.Second
+
+// Finish lets write store what belongs to a press. When the time of the press is over, it has
+// another one of its own: whoever pressed does not wait for it, and the end of Run does.
+func (d *Desk) Finish(ctx context.Context, write func(context.Context) error) {
+	if ctx.Err() == nil && (write(ctx) == nil || ctx.Err() == nil) {
+		return
 	}
+	again := func() {
+		wctx, done := context.WithTimeout(context.WithoutCancel(ctx), finishWithin)
+		defer done()
+		if write(wctx) != nil && wctx.Err() != nil {
+			d.o.Log.Warn("what belongs to a press is not stored", "err", context.Cause(wctx))
+		}
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.ctx == nil || d.ctx.Err() != nil { // nobody would wait for it
+		d.mu.Unlock()
+		again()
+		d.mu.Lock()
+		return
+	}
+	d.wg.Go(again)
 }
 
 func actionName(a safeexec.Action) string {

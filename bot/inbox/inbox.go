@@ -45,6 +45,7 @@ type Item struct {
 	Vote        *show.Vote         `json:"vote,omitempty"`
 	Feedback    *show.Feedback     `json:"feedback,omitempty"`
 	Removed     *show.Removed      `json:"removed,omitempty"`
+	Due         time.Time          `json:"due,omitzero"` // of a count: when nothing comes to it any more
 }
 
 // Body is what stands in the journal of the item.
@@ -137,6 +138,20 @@ type People struct {
 // Drain implements [agent.People]: each item leaves the inbox in the same step
 // in which its entry becomes durable.
 func (p *People) Drain(ctx context.Context) ([]agent.Instruction, error) {
+	var now time.Time
+	return p.drain(ctx, func(it Item) bool {
+		if it.Due.IsZero() {
+			return true
+		}
+		if now.IsZero() {
+			now, _ = p.DB.Now(ctx) // without an answer it is not over
+		}
+		return !now.Before(it.Due)
+	})
+}
+
+// drain takes what want accepts.
+func (p *People) drain(ctx context.Context, want func(Item) bool) ([]agent.Instruction, error) {
 	items, err := p.DB.List(ctx, p.SessionID, "inbox/")
 	if err != nil {
 		return nil, fmt.Errorf("read inbox: %w", err)
@@ -146,6 +161,9 @@ func (p *People) Drain(ctx context.Context) ([]agent.Instruction, error) {
 		var it Item
 		if err := json.Unmarshal(v.Data, &it); err != nil {
 			return out, fmt.Errorf("inbox item %s: %w", v.Key, err)
+		}
+		if !want(it) {
+			continue
 		}
 		_, _, err := p.Log.AppendVia(ctx, it.Kind, it.Body(), p.taking(v))
 		if conflict(err) {

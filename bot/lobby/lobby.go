@@ -289,12 +289,9 @@ func (l *Lobby) Instruct(ctx context.Context, w bot.Words) (why string, err erro
 	if ok {
 		return "", l.desk.Instruct(ctx, w)
 	}
-	body, err := json.Marshal(inbox.Item{Kind: show.KindOfRefusal, At: time.Now().UTC(),
-		Refusal: &show.Refusal{By: w.By, What: "instruct", Text: clip(l.o.Redact(w.Text), 500), Why: access.Plain(why)}})
-	if err == nil {
-		err = inbox.Deliver(ctx, l.o.DB, w.SessionID, "refused "+w.Delivery, body) // the same words may be allowed later
-	}
-	return why, err
+	// The same words may be allowed later: a refusal is no delivery.
+	return why, inbox.Refuse(ctx, l.o.DB, w.SessionID, []string{"refused", w.Delivery},
+		show.Refusal{By: w.By, What: "instruct", Text: clip(l.o.Redact(w.Text), 500), Why: access.Plain(why)})
 }
 
 func clip(s string, n int) string {

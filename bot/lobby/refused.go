@@ -65,30 +65,47 @@ type Refused struct {
 // still a refusal, and the log says so. The same again is one entry.
 func (l *Lobby) Refused(ctx context.Context, sid, channel string, r show.Refusal) {
 	r.Why, r.Text = access.Plain(r.Why), clip(l.o.Redact(r.Text), 500)
-	c, err := l.desk.Case(ctx, sid)
-	if err == nil && !c.Closed {
-		err = inbox.Note(ctx, l.o.DB, sid, []string{"refused", r.By, r.What, r.Why, r.Text}, inbox.Item{Kind: show.KindOfRefusal, Refusal: &r})
-		if err != nil {
-			l.o.Log.Warn("refusal is not journaled", "session_id", sid, "by", r.By, "err", err)
+	asked, one := false, false
+	l.desk.Finish(ctx, func(ctx context.Context) error {
+		c, err := l.desk.Case(ctx, sid)
+		if err == nil && !c.Closed {
+			err = inbox.Refuse(ctx, l.o.DB, sid, []string{"refused", r.Why, r.Text}, r)
+			if err != nil && ctx.Err() == nil {
+				l.o.Log.Warn("refusal is not journaled", "session_id", sid, "by", r.By, "err", err)
+			}
+			return err
 		}
-		return
-	}
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		entry := Refused{Refusal: r, Case: sid, Channel: channel}
+		if err != nil {
+			entry.Case = "" // not a case of ours: what somebody typed
+		}
+		if !asked {
+			asked, one = true, l.registers(sid, entry)
+		}
+		if !one {
+			return nil
+		}
+		_, _, err = l.o.Register.Append(ctx, KindOfRefused, entry)
+		if err != nil && ctx.Err() == nil {
+			l.o.Log.Warn("refusal is not registered", "by", r.By, "err", err)
+		}
+		return err
+	})
+}
+
+// registers reports whether a refusal that belongs to no open case is an entry.
+func (l *Lobby) registers(sid string, r Refused) bool {
 	if l.o.Register == nil {
-		return
+		return false
 	}
-	one, last := l.refusals.first(r.By, strings.Join([]string{r.By, r.What, sid, channel, r.Why, store.KeyPart(r.Text)}, "\x00"), time.Now())
-	if !one {
-		return
-	}
+	one, last := l.refusals.first(r.By, strings.Join([]string{r.By, r.What, sid, r.Channel, r.Why, store.KeyPart(r.Text)}, "\x00"), time.Now())
 	if last {
 		l.o.Log.Warn("what else somebody is refused is not registered for a while", "by", r.By, "entries", refusedEach)
 	}
-	if err != nil {
-		sid = "" // not a case of ours: what somebody typed
-	}
-	if _, _, err := l.o.Register.Append(ctx, KindOfRefused, Refused{Refusal: r, Case: sid, Channel: channel}); err != nil {
-		l.o.Log.Warn("refusal is not registered", "by", r.By, "err", err)
-	}
+	return one
 }
 
 // Settle says whether a decision was stored whose delivery the store did not answer,

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -99,6 +100,52 @@ func TestRefusedIsJournaled(t *testing.T) {
 	}
 	if n != refusedEach || !first("U3", "of U3", refusedFor+time.Second) || !first("U2", "b", 2*refusedFor+2*time.Second) {
 		t.Errorf("somebody who writes something else each time gets %d entries, want %d", n, refusedEach)
+	}
+}
+
+// A guest, or a member who may not steer, who writes other words each time fills the store of a case no
+// more than ten do.
+func TestFloodInAnOpenCase(t *testing.T) {
+	h := newHall(t, func(o *bot.Options) { o.Access.Instruct = "approvers" })
+	sid := h.open("d1", "same thing", "C1")
+	for i := range 100 {
+		text := fmt.Sprint("words ", i)
+		h.l.Refused(t.Context(), sid, "C1", show.Refusal{By: "UGUEST", What: "instruct", Text: text, Why: "guests"})
+		if why, err := h.l.Instruct(t.Context(), bot.Words{Delivery: text, SessionID: sid, By: "U9", Text: text}); why == "" || err != nil {
+			t.Fatalf("Instruct = %q, %v", why, err)
+		}
+	}
+	items, err := h.db.List(t.Context(), sid, "inbox/")
+	h.must(err)
+	seen, err := h.db.List(t.Context(), sid, "seen/")
+	h.must(err)
+	n := 0
+	for _, v := range items {
+		var it inbox.Item
+		h.must(json.Unmarshal(v.Data, &it))
+		n += max(1, it.Refusal.More)
+	}
+	if n != 200 || len(items) != 2*(inbox.RefusedEach+1) || len(seen) != 0 {
+		t.Errorf("%d refusals are counted in %d items and %d once-keys", n, len(items), len(seen))
+	}
+}
+
+// Who somebody is could not be looked up in time: the refusal is journaled after it.
+func TestRefusedAfterItsTime(t *testing.T) {
+	register := &tape{}
+	h := newHall(t, func(o *bot.Options) { o.Register = register })
+	sid := h.open("d1", "same thing", "C1")
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	r := show.Refusal{By: "U9", What: "stop", Why: "not looked up"}
+	h.l.Refused(over, sid, "C1", r)
+	if items, err := h.db.List(t.Context(), sid, "inbox/"); err != nil || len(items) != 1 {
+		t.Errorf("inbox = %v, %v", items, err)
+	}
+	h.close(sid)
+	h.l.Refused(over, sid, "C1", r)
+	if es, _ := register.Since(0); len(es) != 1 || !strings.Contains(string(es[0].Body), sid) {
+		t.Errorf("register = %v", es)
 	}
 }
 

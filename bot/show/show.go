@@ -60,6 +60,7 @@ type Refusal struct {
 	Text    string `json:"text,omitempty"` // of an edit: the command that was not taken
 	Why     string `json:"why"`
 	AuditID string `json:"audit_id,omitempty"`
+	More    int    `json:"more,omitempty"` // a count of refusals that are not journaled one by one
 }
 
 // Hold is the body of a hold entry: an optional command waits longer, because

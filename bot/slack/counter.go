@@ -207,7 +207,9 @@ func (f *Front) reply(ctx context.Context, cb slackgo.InteractionCallback, out e
 // opinion stores what somebody thinks of a report, and asks for their words.
 func (f *Front) opinion(ctx context.Context, j job, cb slackgo.InteractionCallback, b *slackgo.BlockAction) {
 	useful := b.ActionID == entry.ActUseful
-	why, err := f.counter.Opine(ctx, entry.Asked{User: cb.User.ID, Team: team(cb)}, b.Value, useful, "")
+	octx, done := context.WithTimeout(ctx, ackWithin)
+	defer done()
+	why, err := f.counter.Opine(octx, entry.Asked{User: cb.User.ID, Team: team(cb)}, b.Value, useful, "")
 	if err != nil {
 		f.log.Error("an opinion is not stored", "err", err)
 		f.whisper(cb, "The store did not answer, so whether that is stored is not known. Press again in a moment: it counts once.")

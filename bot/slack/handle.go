@@ -508,13 +508,15 @@ func (f *Front) submitted(ctx context.Context, j job, cb slackgo.InteractionCall
 // finish acknowledges a sent modal: with an error under the input block when
 // the answer was not taken, so that what was typed is not lost.
 func (f *Front) finish(ctx context.Context, j job, block string, do func() (bot.Reply, error)) {
+	nctx, done := context.WithTimeout(ctx, ackWithin*5/4) // what is told waits for no more names than there is time
+	defer done()
 	r, err := do()
 	switch {
 	case err != nil:
 		f.log.Error("window is not taken", "err", err)
 		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: "The store did not answer, so whether this is stored is not known. Send it again in a moment: it counts once."}))
 	case !r.OK:
-		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: cut(oneLine(f.named(ctx, r.Text)), 300)}))
+		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: cut(oneLine(f.named(nctx, r.Text)), 300)}))
 	default:
 		f.ack(ctx, j, nil)
 	}

@@ -231,5 +231,6 @@ func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 	err := f.link.Run(ctx)
 	cancel()
 	wg.Wait()
+	f.who.Wait()
 	return err
 }

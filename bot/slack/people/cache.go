@@ -3,6 +3,7 @@ package people
 import (
 	"context"
 	"errors"
+	"fmt"
 	"sync"
 	"time"
 
@@ -25,32 +26,50 @@ type cache[T any] struct {
 }
 
 // get returns what is known for key, or asks. Of those who need it at the same moment
-// one asks, and all get that answer, also when it is an error.
+// one asks, and all get that answer, also when it is an error. Nobody waits longer than their ctx lasts,
+// not even the one who made the question be asked: its answer is there for the next.
 func (c *cache[T]) get(ctx context.Context, key string, within time.Duration, ask func(context.Context) (T, error)) (T, error) {
 	var none T
-	for {
+	for ctx.Err() == nil {
 		c.mu.Lock()
 		f := c.m[key]
-		switch {
-		case f != nil && f.busy != nil:
-			busy := f.busy
-			c.mu.Unlock()
-			select {
-			case <-busy:
-				continue // fresh, unless it took longer than it lives
-			case <-ctx.Done():
-				return none, context.Cause(ctx)
-			}
-		case f != nil && time.Now().Before(f.until):
+		if f != nil && f.busy == nil && time.Now().Before(f.until) {
 			v, err := f.v, left(f.err, time.Since(f.ended))
 			c.mu.Unlock()
 			return v, err
 		}
-		f = &fact[T]{busy: make(chan struct{}), asked: time.Now()}
-		c.room()
-		c.m[key] = f
+		mine := f == nil || f.busy == nil
+		if mine {
+			f = &fact[T]{busy: make(chan struct{}), asked: time.Now()}
+			c.room()
+			c.m[key] = f
+			go c.ask(context.WithoutCancel(ctx), f, within, ask)
+		}
+		busy := f.busy
 		c.mu.Unlock()
-		return c.ask(ctx, f, within, ask)
+		select {
+		case <-busy:
+			if mine {
+				return f.v, f.err // however long it took
+			}
+		case <-ctx.Done():
+		}
+	}
+	return none, context.Cause(ctx)
+}
+
+// wait returns when no question is under way any more that was when it was called.
+func (c *cache[T]) wait() {
+	c.mu.Lock()
+	var busy []chan struct{}
+	for _, f := range c.m {
+		if f.busy != nil {
+			busy = append(busy, f.busy)
+		}
+	}
+	c.mu.Unlock()
+	for _, b := range busy {
+		<-b
 	}
 }
 
@@ -62,10 +81,14 @@ func (c *cache[T]) known(key string) bool {
 	return f != nil && (f.busy != nil || time.Now().Before(f.until))
 }
 
-// ask fills f in and lets those go on who wait for it. Also when ask panics.
-func (c *cache[T]) ask(ctx context.Context, f *fact[T], within time.Duration, ask func(context.Context) (T, error)) (v T, err error) {
-	err = errors.New("the look-up broke off")
+// ask fills f in and lets those go on who wait for it, within its time. Also when ask panics.
+func (c *cache[T]) ask(ctx context.Context, f *fact[T], within time.Duration, ask func(context.Context) (T, error)) {
+	var v T
+	err := errors.New("the look-up broke off")
 	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("the look-up broke off: %v", p)
+		}
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		f.v, f.err, f.until, f.ended = v, err, f.asked.Add(Age), time.Now()
@@ -75,10 +98,9 @@ func (c *cache[T]) ask(ctx context.Context, f *fact[T], within time.Duration, as
 		close(f.busy)
 		f.busy = nil
 	}()
-	// Whoever asked first may give up; the others still want to know.
-	actx, done := context.WithTimeout(context.WithoutCancel(ctx), within)
+	actx, done := context.WithTimeout(ctx, within)
 	defer done()
-	return ask(actx)
+	v, err = ask(actx)
 }
 
 // left is an error as it is told some time after it came: what says when to try again

@@ -101,6 +101,12 @@ func (d *Directory) Members(ctx context.Context, group string) ([]string, error)
 	})
 }
 
+// Wait returns when the look-ups that are under way have ended, each in its time.
+func (d *Directory) Wait() {
+	d.users.wait()
+	d.groups.wait()
+}
+
 // Name is what people call a user, for text only; "" when that is not known and may not be
 // looked up now, or ctx has ended.
 func (d *Directory) Name(ctx context.Context, id string) string {

@@ -375,3 +375,45 @@ func TestRetryAfterCountsDown(t *testing.T) {
 		}
 	})
 }
+
+// Two look-ups that are slow one after the other take no more time than whoever pressed has, and refuse; the
+// next press has their answers.
+func TestSlowLookUpsInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		slow := func() { time.Sleep(1500 * time.Millisecond) }
+		a := &api{
+			users: func(id string) (*slackgo.User, error) {
+				slow()
+				return &slackgo.User{ID: id, TeamID: "T1"}, nil
+			},
+			members: func(context.Context, string) ([]string, error) {
+				slow()
+				return []string{"U1"}, nil
+			},
+		}
+		d := New(a, home, 2*time.Second)
+		rules := access.Rules{Approvers: []string{"S1"}, Self: true}
+		press := func() (string, bool, time.Duration) {
+			ctx, done := context.WithTimeout(t.Context(), 2*time.Second)
+			defer done()
+			begun := time.Now()
+			why, ok := rules.May(ctx, d, "U1", "T1", access.About{Channel: "C1"})
+			return why, ok, time.Since(begun)
+		}
+		if why, ok, took := press(); ok || took > 2*time.Second || !strings.Contains(why, "could not be read") {
+			t.Errorf("%v %q after %s", ok, why, took)
+		}
+		time.Sleep(time.Second)
+		if why, ok, took := press(); !ok || took != 0 {
+			t.Errorf("the next press: %v %q after %s", ok, why, took)
+		}
+	})
+}
+
+// A look-up that panics refuses, and takes nobody with it.
+func TestLookUpPanics(t *testing.T) {
+	a := &api{users: func(string) (*slackgo.User, error) { panic("odd answer") }}
+	if _, err := New(a, home, time.Second).Person(t.Context(), "U1", ""); err == nil || !strings.Contains(err.Error(), "odd answer") {
+		t.Errorf("%v", err)
+	}
+}
