@@ -22,6 +22,7 @@
 //
 //	open/{key}             an opening: once-key, session id and request in one value
 //	thread/{place}         which case a thread belongs to
+//	door/{channel}         changes with each case that is opened there
 //
 // # Who writes
 //
@@ -55,6 +56,8 @@ var (
 	ErrLeaseLost = errors.New("the lease of the case was lost")
 	ErrClosed    = errors.New("the case is closed")
 	ErrStopping  = errors.New("the case is being stopped already")
+	// ErrMoved means that another case was opened since it was looked which ones are open.
+	ErrMoved = errors.New("another case was opened meanwhile")
 	// ErrTampered marks an error of Options.OpenLog: the journals are there and are
 	// not what was written.
 	ErrTampered = errors.New("the journals of the case were changed")

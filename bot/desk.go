@@ -132,6 +132,14 @@ type Opening struct {
 	Source    string       `json:",omitempty"` // address of the message that it is about
 	Kind      string       `json:",omitempty"` // [agent.KindSweep], [agent.KindTriage], or "": an investigation
 	Focus     *agent.Focus `json:",omitempty"` // of a triage
+	// Seen is what [DoorKey] held before the open cases of the channel were looked at: one that was opened
+	// there since makes this one [ErrMoved]. nil: nobody looked.
+	Seen *store.Version `json:"-"`
+}
+
+// DoorKey is the value that changes with every investigation that is opened in a channel.
+func DoorKey(p Place) store.Key {
+	return store.Key{Scope: store.Deployment, Name: "door/" + store.KeyPart(p.Transport+"\x00"+p.Channel)}
 }
 
 // CaseInfo is the deployment's value about one case, at case/{sid}.
@@ -186,8 +194,8 @@ func (d *Desk) openNamed(ctx context.Context, o Opening, also func(sid string) (
 			d.start(sid)
 			return sid, nil
 		}
-		if g := (*store.GuardError)(nil); errors.As(err, &g) && g.Key == sweepKey {
-			return "", errMoved
+		if g := (*store.GuardError)(nil); errors.As(err, &g) && (g.Key == sweepKey || g.Key == DoorKey(o.Place)) {
+			return "", ErrMoved
 		}
 		if !conflict(err) {
 			return "", fmt.Errorf("open case: %w", err)
@@ -208,8 +216,14 @@ func (d *Desk) create(ctx context.Context, open store.Key, c CaseInfo, guards []
 		return err
 	}
 	name := []byte(`"` + c.SessionID + `"`)
-	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment,
-		Guards: append(guards, store.Guard{Key: open, Version: store.Absent}, store.Guard{Key: caseKey(c.SessionID), Version: store.Absent}),
+	guards = append(guards, store.Guard{Key: open, Version: store.Absent}, store.Guard{Key: caseKey(c.SessionID), Version: store.Absent})
+	if c.Opening.Kind == "" {
+		writes = append(writes, store.Write{Key: DoorKey(c.Opening.Place), Data: []byte(`"` + store.KeyPart(c.Opening.Delivery) + `"`)})
+	}
+	if c.Opening.Seen != nil { // the last guard: what else is wrong says more
+		guards = append(guards, store.Guard{Key: DoorKey(c.Opening.Place), Version: *c.Opening.Seen})
+	}
+	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment, Guards: guards,
 		Writes: append(writes, store.Write{Key: open, Data: name}, store.Write{Key: caseKey(c.SessionID), Data: data}, store.Write{Key: activeKey(c.SessionID), Data: name})})
 }
 
@@ -226,21 +240,16 @@ func (d *Desk) Case(ctx context.Context, sid string) (CaseInfo, error) {
 	return c, json.Unmarshal(v.Data, &c)
 }
 
-// Cases returns every case, oldest first.
-func (d *Desk) Cases(ctx context.Context) ([]CaseInfo, error) {
-	vs, err := d.o.DB.List(ctx, store.Deployment, "case/")
-	if err != nil {
-		return nil, err
-	}
-	var out []CaseInfo
+// Active returns the open cases that can be read, those of the same second in no order. Of
+// all others nothing is read.
+func (d *Desk) Active(ctx context.Context) (out []CaseInfo, err error) {
+	vs, err := d.o.DB.List(ctx, store.Deployment, "active/")
 	for _, v := range vs {
-		var c CaseInfo
-		if err := json.Unmarshal(v.Data, &c); err != nil {
-			return out, fmt.Errorf("case %s: %w", v.Key.Name, err)
+		if c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/")); err == nil && !c.Closed {
+			out = append(out, c) // one that cannot be read hides no other
 		}
-		out = append(out, c)
 	}
-	return out, nil
+	return out, err
 }
 
 // CaseAt returns the case whose thread is p, or ErrNoCase.

@@ -62,9 +62,9 @@ func TestOpenIsOncePerDelivery(t *testing.T) {
 	if len(ids) != 10 {
 		t.Errorf("10 deliveries, each twice at once, opened %d cases: %v", len(ids), ids)
 	}
-	cases, err := of.desk.Cases(context.Background())
+	cases, err := of.desk.Active(context.Background())
 	if err != nil || len(cases) != 12 {
-		t.Errorf("Cases = %d, %v, want 12", len(cases), err)
+		t.Errorf("Active = %d, %v, want 12", len(cases), err)
 	}
 }
 
@@ -325,12 +325,13 @@ func TestSecondDeskDoesNotTakeAHeldCase(t *testing.T) {
 func TestStatus(t *testing.T) {
 	of, pr, _ := pending(t)
 	ctx := context.Background()
-	got, err := of.desk.Status(ctx, "C1")
-	if err != nil || len(got) != 1 || got[0].State != "waiting for approval" || got[0].Pending != 1 {
-		t.Errorf("Status = %+v, %v", got, err)
+	open, err := of.desk.Active(ctx)
+	if err != nil || len(open) != 1 || open[0].SessionID != pr.SessionID {
+		t.Fatalf("Active = %+v, %v", open, err)
 	}
-	if got, err := of.desk.Status(ctx, "C2"); err != nil || len(got) != 0 {
-		t.Errorf("Status of another channel = %+v, %v", got, err)
+	got, err := Describe(ctx, of.db, open[0])
+	if err != nil || got.State != "waiting for approval" || got.Pending != 1 || got.Channel != "C1" {
+		t.Errorf("Describe = %+v, %v", got, err)
 	}
 	if err := of.desk.Stop(ctx, pr.SessionID, "U1"); err != nil {
 		t.Fatal(err)

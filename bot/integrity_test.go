@@ -294,7 +294,7 @@ func TestAbortEndsTheCase(t *testing.T) {
 	of.choose(sid, of.question(sid), ChooseAbort)
 	of.until("the case is closed", func() bool { c, err := of.desk.Case(context.Background(), sid); return err == nil && c.Closed })
 	c, err := of.desk.Case(context.Background(), sid)
-	all, err2 := of.desk.Cases(context.Background())
+	all, err2 := of.db.List(context.Background(), store.Deployment, "case/")
 	if err != nil || err2 != nil || c.Next != "" || len(all) != 1 {
 		t.Errorf("cases %+v, %v, %v", all, err, err2)
 	}

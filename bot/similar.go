@@ -41,15 +41,11 @@ func (d *Desk) similar(ctx context.Context, mine CaseInfo) (out []string, err er
 	if d.o.Alike == nil {
 		return nil, nil
 	}
-	vs, err := d.o.DB.List(ctx, store.Deployment, "active/")
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(vs, func(a, b store.Value) int { return opened(b.Key.Name, a.Key.Name) })
-	for _, v := range vs {
-		c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/"))
-		if err != nil || c.Closed || c.SessionID == o.From || !c.before(mine) {
-			continue // a case that cannot be read hides no other
+	open, err := d.Active(ctx)
+	slices.SortFunc(open, func(a, b CaseInfo) int { return opened(b.SessionID, a.SessionID) })
+	for _, c := range open {
+		if c.SessionID == o.From || !c.before(mine) {
+			continue
 		}
 		at := c.Opening.Place
 		if at.Transport == o.Place.Transport && at.Channel == o.Place.Channel && d.o.Alike(c.Opening.Symptom, o.Symptom) {
@@ -59,13 +55,13 @@ func (d *Desk) similar(ctx context.Context, mine CaseInfo) (out []string, err er
 			break
 		}
 	}
-	return out, nil
+	return out, err
 }
 
-// opened compares names that end in ids of cases by when the cases were opened: those of one
+// opened compares ids of cases by when the cases were opened: those of one
 // second are told apart by a number behind the time.
 func opened(a, b string) int {
-	const stamp = len("active/ghost_20060102_150405")
+	const stamp = len("ghost_20060102_150405")
 	return cmp.Or(cmp.Compare(a[:min(stamp, len(a))], b[:min(stamp, len(b))]), cmp.Compare(len(a), len(b)), cmp.Compare(a, b))
 }
 

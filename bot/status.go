@@ -24,26 +24,6 @@ type CaseStatus struct {
 	agent.Spending
 }
 
-// Status lists the cases of a channel ("" for all), oldest first.
-func (d *Desk) Status(ctx context.Context, channel string) ([]CaseStatus, error) {
-	cases, err := d.Cases(ctx)
-	if err != nil {
-		return nil, err
-	}
-	var out []CaseStatus
-	for _, c := range cases {
-		if channel != "" && c.Opening.Place.Channel != channel {
-			continue
-		}
-		s, err := Describe(ctx, d.o.DB, c)
-		if err != nil {
-			return out, err
-		}
-		out = append(out, s)
-	}
-	return out, nil
-}
-
 // Describe reads the state of one case from the store.
 func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) {
 	s := CaseStatus{SessionID: c.SessionID, State: "investigating", Symptom: c.Opening.Symptom, Channel: c.Opening.Place.Channel, CreatedAt: c.CreatedAt, Closed: c.Closed, Verdict: c.Verdict}

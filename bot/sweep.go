@@ -56,7 +56,7 @@ func (d *Desk) Sweep(ctx context.Context, o Opening) (sid string, err error) {
 			}
 			return []store.Guard{{Key: sweepKey, Version: want}}, []store.Write{{Key: sweepKey, Data: name}}
 		})
-		if !errors.Is(err, errMoved) {
+		if !errors.Is(err, ErrMoved) {
 			return sid, err
 		}
 	}
@@ -80,6 +80,3 @@ func (d *Desk) Triage(ctx context.Context, o Opening, f agent.Focus, words strin
 	}
 	return d.Open(ctx, o)
 }
-
-// errMoved means that the sweep that was looked at is not the last one any more.
-var errMoved = errors.New("another sweep was opened")

@@ -47,6 +47,37 @@ func (t *Taken) Error() string { return "the question was answered otherwise bef
 
 func parkedKey(id string) store.Key { return store.Key{Scope: store.Deployment, Name: "ask/" + id} }
 
+// openTries is how often it is looked again whether a case that looks at the same was opened meanwhile; then
+// the case is opened all the same: a channel in which everybody opens cases keeps nobody from theirs.
+const openTries = 8
+
+// Open opens a case, unless an open one of the channel looks at the same: then sid is that one, and
+// question is what its requester is to be asked. Of two who ask for the same at the same moment one is
+// asked.
+func (l *Lobby) Open(ctx context.Context, o bot.Opening) (sid, question string, err error) {
+	for range openTries {
+		door, err := l.o.DB.Get(ctx, bot.DoorKey(o.Place))
+		if err == nil || errors.Is(err, store.ErrNotFound) {
+			sid, err = l.Alike(ctx, o)
+		}
+		if err != nil {
+			l.o.Log.Warn("cases that look at the same are not known", "err", err)
+			break
+		}
+		if sid != "" {
+			question, err = l.Park(ctx, o, sid)
+			return sid, question, err
+		}
+		o.Seen = &door.Version
+		if sid, err = l.desk.Open(ctx, o); !errors.Is(err, bot.ErrMoved) {
+			return sid, "", err
+		}
+	}
+	o.Seen = nil
+	sid, err = l.desk.Open(ctx, o)
+	return sid, "", err
+}
+
 // Alike returns the newest open case of the channel that looks at the same as an
 // opening; "" when there is none. A delivery that opened a case before gets none.
 func (l *Lobby) Alike(ctx context.Context, o bot.Opening) (sid string, err error) {
@@ -56,16 +87,15 @@ func (l *Lobby) Alike(ctx context.Context, o bot.Opening) (sid string, err error
 	if _, err := l.o.DB.Get(ctx, store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(o.Delivery)}); err == nil {
 		return "", nil
 	}
-	vs, err := l.o.DB.List(ctx, store.Deployment, "active/")
+	open, err := l.desk.Active(ctx)
 	if err != nil {
 		return "", err
 	}
 	var newest bot.CaseInfo
-	for _, v := range vs {
-		c, err := l.desk.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/"))
+	for _, c := range open {
 		at := c.Opening.Place
-		if err != nil || c.Closed || c.Opening.Kind != "" || at.Transport != o.Place.Transport || at.Channel != o.Place.Channel {
-			continue // a case that cannot be read hides no other
+		if c.Opening.Kind != "" || at.Transport != o.Place.Transport || at.Channel != o.Place.Channel {
+			continue
 		}
 		if c.CreatedAt.After(newest.CreatedAt) && l.o.Alike(c.Opening.Symptom, o.Symptom) && !l.stopped(ctx, c.SessionID) {
 			newest = c

@@ -71,10 +71,10 @@ type Page struct {
 	Closed int
 }
 
-// List returns one page of the cases that want accepts. Of all others nothing but
-// their openings is read.
+// List returns one page of the cases that want accepts: all that are open, and those that
+// have ended and were opened within [Kept]. Of all others nothing is read.
 func (l *Lobby) List(ctx context.Context, want func(bot.CaseInfo) bool, number, size int) (Page, error) {
-	all, err := l.cases.read(ctx, l.desk.Cases)
+	all, err := l.cases.read(ctx, l.recent)
 	if err != nil {
 		return Page{}, err
 	}
@@ -98,6 +98,39 @@ func (l *Lobby) List(ctx context.Context, want func(bot.CaseInfo) bool, number, 
 		p.Cases = append(p.Cases, one)
 	}
 	return p, nil
+}
+
+// Kept is how long ago a case that has ended may have been opened to stand in a list.
+const Kept = 30 * 24 * time.Hour
+
+// recent reads the open cases, whenever they were opened, and what was opened within [Kept]: a case's id
+// begins with the time, and so thousands of older ones are not touched.
+func (l *Lobby) recent(ctx context.Context) (out []bot.CaseInfo, err error) {
+	if out, err = l.desk.Active(ctx); err != nil {
+		return nil, err
+	}
+	open := map[string]bool{}
+	for _, c := range out {
+		open[c.SessionID] = true
+	}
+	now := l.o.Now().UTC()
+	since := now.Add(-Kept)
+	for m := since.AddDate(0, 0, 1-since.Day()).Truncate(24 * time.Hour); m.Before(now.Add(time.Hour)); m = m.AddDate(0, 1, 0) {
+		vs, err := l.o.DB.List(ctx, store.Deployment, m.Format("case/ghost_200601"))
+		if err != nil {
+			return nil, err
+		}
+		for _, v := range vs {
+			var c bot.CaseInfo
+			if err := json.Unmarshal(v.Data, &c); err != nil {
+				return nil, fmt.Errorf("case %s: %w", v.Key.Name, err)
+			}
+			if c.Closed && c.CreatedAt.After(since) && !open[c.SessionID] {
+				out = append(out, c)
+			}
+		}
+	}
+	return out, nil
 }
 
 // newestFirst puts open cases before closed ones.
@@ -147,7 +180,7 @@ func (l *Lobby) describe(ctx context.Context, c bot.CaseInfo) (Case, error) {
 // Only returns the case that a channel's people mean when they name none: the only open
 // one. last is the newest closed one.
 func (l *Lobby) Only(ctx context.Context, channel string) (open []string, last string, err error) {
-	all, err := l.cases.read(ctx, l.desk.Cases)
+	all, err := l.cases.read(ctx, l.recent)
 	if err != nil {
 		return nil, "", err
 	}
@@ -209,14 +242,13 @@ type Waiting struct {
 // Waiting returns the commands of open cases that want accepts and about which user may
 // decide. A look-up that fails hides the command.
 func (l *Lobby) Waiting(ctx context.Context, user string, want func(bot.CaseInfo) bool) ([]Waiting, error) {
-	vs, err := l.o.DB.List(ctx, store.Deployment, "active/")
+	open, err := l.desk.Active(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []Waiting
-	for _, v := range vs {
-		c, err := l.desk.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/"))
-		if err != nil || c.Closed || !want(c) {
+	for _, c := range open {
+		if !want(c) {
 			continue
 		}
 		of, err := l.waitingIn(ctx, user, c)

@@ -23,7 +23,7 @@ import (
 
 // hall is a desk that runs nothing, over a real store; its journals are tapes.
 type hall struct {
-	t    *testing.T
+	t    testing.TB
 	db   store.DB
 	desk *bot.Desk
 	l    *Lobby
@@ -80,7 +80,7 @@ func (front) Person(_ context.Context, id, _ string) (bot.Person, error) {
 	return bot.Person{ID: id, Active: true, Human: true, Member: id != "UGUEST", Explain: "a guest"}, nil
 }
 
-func newHall(t *testing.T, change func(*bot.Options)) *hall {
+func newHall(t testing.TB, change func(*bot.Options)) *hall {
 	t.Helper()
 	db, err := file.Open(t.TempDir(), file.Options{})
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/show"
+	"ghostbot/store"
 )
 
 // Of two different presses at the same moment one counts, and both are told the same.
@@ -233,5 +234,66 @@ func TestHalfJoin(t *testing.T) {
 	h.close(sid)
 	if got, err := h.l.Another(t.Context(), later, "U9"); err != nil || got == sid || got == "" {
 		t.Errorf("Another where nobody reads it any more = %q, %v", got, err)
+	}
+}
+
+// Of people who ask for the same in the same channel at the same moment one opens a case, and the others
+// are asked whether to join it; who asks for something else, or elsewhere, opens one.
+func TestSameSymptomAtOnce(t *testing.T) {
+	h := newHall(t, nil)
+	for round := range 5 {
+		var wg sync.WaitGroup
+		var mu sync.Mutex
+		opened, asked := map[string]string{}, map[string]int{}
+		ask := func(who, symptom, channel string) {
+			sid, question, err := h.l.Open(t.Context(), opening(fmt.Sprint(who, round), symptom, channel))
+			mu.Lock()
+			defer mu.Unlock()
+			switch {
+			case err != nil:
+				t.Error(err)
+			case question != "":
+				asked[sid]++
+			default:
+				opened[who] = sid
+			}
+		}
+		symptom := fmt.Sprintf("%04d", round)
+		for i := range 10 {
+			wg.Go(func() { ask(fmt.Sprint("same ", i), symptom, "C1") })
+		}
+		wg.Go(func() { ask("else", "another thing "+symptom, "C2") })
+		wg.Go(func() { ask("elsewhere", symptom, "C3") })
+		wg.Wait()
+		if len(opened) != 3 || opened["else"] == "" || opened["elsewhere"] == "" || len(asked) != 1 {
+			t.Fatalf("opened %v, asked about %v", opened, asked)
+		}
+		for sid, n := range asked {
+			if n != 9 || sid == opened["else"] || sid == opened["elsewhere"] {
+				t.Errorf("%d were asked about %s", n, sid)
+			}
+		}
+		for _, sid := range opened {
+			h.close(sid)
+		}
+	}
+}
+
+// The same delivery is the same case whatever was opened since, and a case that was opened between the look
+// and the opening is seen.
+func TestOpenLooksAgain(t *testing.T) {
+	h := newHall(t, nil)
+	first, question, err := h.l.Open(t.Context(), opening("d1", "same thing", "C1"))
+	if err != nil || question != "" {
+		t.Fatal(first, question, err)
+	}
+	h.open("d2", "what else there is", "C1")
+	if again, question, err := h.l.Open(t.Context(), opening("d1", "same thing", "C1")); err != nil || question != "" || again != first {
+		t.Errorf("the same delivery: %q, %q, %v", again, question, err)
+	}
+	o, stale := opening("d3", "odd thing", "C1"), store.Absent
+	o.Seen = &stale
+	if _, err := h.desk.Open(t.Context(), o); !errors.Is(err, bot.ErrMoved) {
+		t.Errorf("after others were opened: %v", err)
 	}
 }

@@ -304,13 +304,13 @@ func (t *terminal) resumed(ctx context.Context) (string, error) {
 
 // unfinished lists the cases of terminals that nobody carries any more.
 func (t *terminal) unfinished(ctx context.Context, but string) error {
-	all, err := t.p.desk.Cases(ctx)
+	all, err := t.p.desk.Active(ctx)
 	if err != nil {
 		return fail(exitUnavailable, "%w", err)
 	}
 	n := 0
 	for _, c := range all {
-		if !c.Closed && c.SessionID != but && c.Opening.Place.Transport == "term" {
+		if c.SessionID != but && c.Opening.Place.Transport == "term" {
 			n++
 			t.front.Say("  [..] unfinished: " + c.SessionID + "  " + short(oneLine(c.Opening.Symptom), 60))
 		}

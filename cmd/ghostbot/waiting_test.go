@@ -68,12 +68,16 @@ func holding(t *testing.T) holdings {
 // step with.
 func (p *program) pending(ctx context.Context, t *testing.T) (n int) {
 	t.Helper()
-	cases, err := p.desk.Status(ctx, "")
+	cases, err := p.desk.Active(ctx)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		n += c.Pending
+		s, err := bot.Describe(ctx, p.desk.Options().DB, c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n += s.Pending
 	}
 	return n
 }

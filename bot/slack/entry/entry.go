@@ -178,27 +178,20 @@ func (c *Counter) Investigate(ctx context.Context, a Asked, symptom string) Answ
 	}
 	o := bot.Opening{Delivery: a.Delivery, Symptom: symptom, Requester: a.User, Source: a.Source,
 		Place: bot.Place{Transport: "slack", Team: a.Team, Channel: a.Channel}}
-	if sid, err := c.o.Lobby.Alike(ctx, o); err != nil {
-		c.o.Log.Warn("cases that look at the same are not known", "err", err)
-	} else if sid != "" {
-		return c.ask(ctx, a, o, sid)
-	}
-	sid, err := c.o.Desk.Open(ctx, o)
-	if err != nil {
+	sid, question, err := c.o.Lobby.Open(ctx, o)
+	switch {
+	case err != nil:
 		c.o.Log.Error("case is not opened", "err", err)
 		return Answer{Text: unsure}
+	case question != "":
+		return c.ask(ctx, question, sid)
 	}
 	c.o.Introduce(sid, a.User)
 	return Answer{}
 }
 
 // ask asks whether to join the case sid.
-func (c *Counter) ask(ctx context.Context, a Asked, o bot.Opening, sid string) Answer {
-	id, err := c.o.Lobby.Park(ctx, o, sid)
-	if err != nil {
-		c.o.Log.Error("a question is not stored", "err", err)
-		return Answer{Text: unsure}
-	}
+func (c *Counter) ask(ctx context.Context, id, sid string) Answer {
 	one, err := c.o.Lobby.Describe(ctx, sid)
 	if err != nil {
 		one = lobby.Case{CaseStatus: bot.CaseStatus{SessionID: sid}}

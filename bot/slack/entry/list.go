@@ -32,6 +32,9 @@ const (
 // Slack's limits.
 const pageSize = 10
 
+// days is how long a case that has ended is listed.
+const days = int(lobby.Kept / (24 * time.Hour))
+
 // textMax bounds the text beside the blocks.
 const textMax = 3900
 
@@ -45,14 +48,14 @@ func (c *Counter) List(ctx context.Context, a Asked, page int) Answer {
 		return say("The cases could not be read. %s", again)
 	}
 	if len(p.Cases) == 0 {
-		return say("No cases in this channel yet. Open one with `/ghost investigate &lt;symptom&gt;`.")
+		return say("No cases in this channel that are open or were opened in the last %d days. Open one with `/ghost investigate &lt;symptom&gt;`.", days)
 	}
 	return render(p, time.Now(), c.where)
 }
 
 // render lays a page out. It is pure.
 func render(p lobby.Page, now time.Time, where func(lobby.Case) string) Answer {
-	head := fmt.Sprintf("Cases of this channel: %d open, %d closed", p.Open, p.Closed)
+	head := fmt.Sprintf("Cases of this channel: %d open, %d closed of the last %d days", p.Open, p.Closed, days)
 	var text strings.Builder
 	text.WriteString(head + "\n")
 	blocks := []slackgo.Block{slackgo.NewHeaderBlock(kit.PlainText(head, 150))}
