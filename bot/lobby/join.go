@@ -112,7 +112,6 @@ func (l *Lobby) stopped(ctx context.Context, sid string) bool {
 // Park keeps an opening until its requester says whether to join the case sid. The
 // same delivery again is the same question.
 func (l *Lobby) Park(ctx context.Context, o bot.Opening, sid string) (id string, err error) {
-	l.forget(ctx)
 	o.Symptom = clip(l.o.Redact(strings.TrimSpace(o.Symptom)), parkedMax)
 	data, err := json.Marshal(Parked{Opening: o, Case: sid, At: time.Now().UTC()})
 	if err != nil {
@@ -126,9 +125,16 @@ func (l *Lobby) Park(ctx context.Context, o bot.Opening, sid string) (id string,
 // parkedMax is the longest symptom that waits, in bytes; the desk cuts it anyway.
 const parkedMax = 8000
 
+// forgetEvery is how often all questions are read to drop the old ones: who asks waits for none of that.
+const forgetEvery = time.Hour
+
 // forget drops questions that nobody answered in time. What it cannot drop is dropped
 // the next time.
 func (l *Lobby) forget(ctx context.Context) {
+	last, now := l.forgot.Load(), time.Now().UnixNano()
+	if last != 0 && time.Duration(now-last) < forgetEvery || !l.forgot.CompareAndSwap(last, now) {
+		return
+	}
 	vs, err := l.o.DB.List(ctx, store.Deployment, "ask/")
 	if err != nil {
 		return

@@ -28,6 +28,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"ghostbot/agent"
@@ -46,6 +47,7 @@ type Lobby struct {
 	o     bot.Options
 	cases *shared
 	refusals
+	forgot atomic.Int64 // when old questions were dropped last
 }
 
 // New returns the lobby of a desk.

@@ -261,6 +261,8 @@ func TestJoin(t *testing.T) {
 	}
 	_, err = h.l.Park(t.Context(), opening("d6", "same", "C1"), sid)
 	h.must(err)
+	err = h.l.File(t.Context())
+	h.must(err)
 	if _, err := h.db.Get(t.Context(), parkedKey("old")); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("it is still there: %v", err)
 	}

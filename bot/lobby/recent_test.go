@@ -103,6 +103,49 @@ func TestListOverTheEndsOfMonths(t *testing.T) {
 	}
 }
 
+// To ask somebody costs the same however many are asked already; what is too old is dropped aside, and not
+// all the time.
+func TestParkReadsNoOtherQuestion(t *testing.T) {
+	var db *reader
+	h := newHall(t, func(o *bot.Options) { db = &reader{DB: o.DB}; o.DB = db })
+	sid := h.open("d1", "same thing", "C1")
+	for i := range 1000 {
+		if _, err := h.l.Park(t.Context(), opening(fmt.Sprint("p", i), "same again", "C1"), sid); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if slices.Contains(db.lists, "ask/") {
+		t.Error("a question read all others")
+	}
+	for range 3 {
+		h.must(h.l.File(t.Context()))
+	}
+	n := 0
+	for _, prefix := range db.lists {
+		if prefix == "ask/" {
+			n++
+		}
+	}
+	if n != 1 {
+		t.Errorf("all questions were read %d times within the hour", n)
+	}
+}
+
+func BenchmarkParkBesideAThousand(b *testing.B) {
+	h := newHall(b, nil)
+	sid := h.open("d1", "same thing", "C1")
+	for i := range 1000 {
+		if _, err := h.l.Park(b.Context(), opening(fmt.Sprint("p", i), "same again", "C1"), sid); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for i := 0; b.Loop(); i++ {
+		if _, err := h.l.Park(b.Context(), opening(fmt.Sprint("q", i), "same again", "C1"), sid); err != nil {
+			b.Fatal(err)
+		}
+	}
+}
+
 func BenchmarkListWithThousandsEnded(b *testing.B) {
 	for _, n := range []int{0, 5000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {

@@ -2,10 +2,12 @@ package lobby
 
 import (
 	"context"
+	"errors"
 	"strings"
 	"sync"
 	"time"
 
+	"ghostbot/bot"
 	"ghostbot/bot/access"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/show"
@@ -109,7 +111,15 @@ func (l *Lobby) registers(sid string, r Refused) bool {
 }
 
 // Settle says whether a decision was stored whose delivery the store did not answer,
-// and keeps it from being stored later.
+// and keeps it from being stored later. It needs no fence: it only ever takes a once-key that nobody has, and
+// whoever decides takes the same key in the step that decides, so that of the two one comes first, in
+// whatever process. Into a case that was deleted nothing is written.
 func (l *Lobby) Settle(ctx context.Context, sid, delivery string) (stored bool, err error) {
+	if _, err := l.desk.Case(ctx, sid); err != nil {
+		if errors.Is(err, bot.ErrNoCase) {
+			err = nil
+		}
+		return false, err
+	}
 	return inbox.Settle(ctx, l.o.DB, sid, delivery)
 }

@@ -177,6 +177,45 @@ func TestSettle(t *testing.T) {
 	}
 }
 
+// A look at a decision in doubt and the decision itself, at the same moment and in two processes: what is told is
+// what counts, and it stays so.
+func TestSettleAgainstADecision(t *testing.T) {
+	h := newHall(t, nil)
+	other := New(h.desk)
+	sid := h.open("d1", "same thing", "C1")
+	for i := range 50 {
+		delivery := fmt.Sprint("click ", i)
+		var wg sync.WaitGroup
+		var one, two bool
+		wg.Go(func() { h.must(inbox.Deliver(t.Context(), h.db, sid, delivery, []byte(`{}`))) })
+		settle := func(l *Lobby) (stored bool) {
+			stored, err := l.Settle(t.Context(), sid, delivery)
+			if err != nil {
+				t.Error(err)
+			}
+			return stored
+		}
+		wg.Go(func() { one = settle(h.l) })
+		wg.Go(func() { two = settle(other) })
+		wg.Wait()
+		seen, err := inbox.Seen(t.Context(), h.db, sid, delivery)
+		if seen != one || seen != two || seen == errors.Is(err, inbox.ErrVoid) || settle(other) != seen {
+			t.Fatalf("told %v and %v, stored %v, %v", one, two, seen, err)
+		}
+	}
+}
+
+// Into a case that was deleted nothing is written.
+func TestSettleInADeletedCase(t *testing.T) {
+	h := newHall(t, nil)
+	if stored, err := h.l.Settle(t.Context(), "ghost_20260101_000000", "click"); stored || err != nil {
+		t.Errorf("Settle = %v, %v", stored, err)
+	}
+	if vs, err := h.db.List(t.Context(), "ghost_20260101_000000", ""); err != nil || len(vs) != 0 {
+		t.Errorf("written: %v, %v", vs, err)
+	}
+}
+
 // Words that were refused once are passed on when they are allowed: a refusal is no
 // delivery.
 func TestJoinAfterARefusal(t *testing.T) {
