@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -15,6 +16,7 @@ import (
 	"ghostbot/bot/factor"
 	"ghostbot/bot/proposal"
 	"ghostbot/safeexec"
+	"ghostbot/store"
 )
 
 // A first vote is seen by everybody, survives the process that took it, and does not
@@ -324,4 +326,56 @@ func TestLockIsJournaled(t *testing.T) {
 		raw, err := os.ReadFile(filepath.Join(of.dir, "audit", "case_"+pr.SessionID+".jsonl"))
 		return err == nil && strings.Contains(string(raw), want)
 	})
+}
+
+// lossy is a store that takes no decision while it is away, or takes it and does not say so.
+type lossy struct {
+	store.DB
+	away, mute atomic.Bool
+}
+
+func (l *lossy) Commit(ctx context.Context, c store.Commit) error {
+	decides := c.Fence == 0 && c.Scope != store.Deployment
+	if decides && l.away.Load() {
+		return store.ErrUnavailable
+	}
+	if err := l.DB.Commit(ctx, c); err != nil || !decides || !l.mute.Load() {
+		return err
+	}
+	return store.ErrUnavailable
+}
+
+// A code is used up although the store did not take the decision, so that nobody can use it again; the same
+// window takes the next one, and the approval counts once.
+func TestCodeWhoseDecisionWasLost(t *testing.T) {
+	for _, lost := range []bool{true, false} {
+		db := &lossy{}
+		of, pr, _, _ := coded(t, func(o *Options) { db.DB = o.DB; o.DB = db })
+		secrets, err := factor.Read(of.o.Codes.(factor.Codes).File)
+		if err != nil {
+			t.Fatal(err)
+		}
+		begun := factor.Counter(time.Now())
+		c := clickOn(pr, "U1X", safeexec.Approve)
+		c.Code = factor.Code(secrets["U1X"], begun)
+		db.away.Store(lost)
+		db.mute.Store(!lost)
+		if r, err := of.desk.Resolve(t.Context(), c); err == nil || r.OK {
+			t.Fatalf("while the store is away: %+v, %v", r, err)
+		}
+		db.away.Store(false)
+		db.mute.Store(false)
+		if lost {
+			if r := of.resolve(c); r.OK || !strings.Contains(r.Text, "was used already") || !strings.Contains(r.Text, "wait for the next code") {
+				t.Errorf("the same code: %+v", r)
+			}
+		}
+		c.Code = factor.Code(secrets["U1X"], begun+1)
+		if r := of.resolve(c); r.OK != lost || r.State != StateApproved {
+			t.Errorf("the next code: %+v", r)
+		}
+		if p, err := proposal.Load(t.Context(), of.db, pr.SessionID, pr.ID); err != nil || p.State != StateApproved && p.State != StateStarted || len(p.Votes) != 1 {
+			t.Errorf("stored: %+v, %v", p, err)
+		}
+	}
 }

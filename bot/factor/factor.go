@@ -83,6 +83,8 @@ type state struct {
 	Wrong []time.Time `json:"wrong,omitempty"` // within Window
 	Until time.Time   `json:"until"`           // nobody is asked before
 	Locks int         `json:"locks,omitempty"` // since the last code that counted
+	// Lifted is when the last lock was lifted, of which the register has an entry.
+	Lifted time.Time `json:"lifted,omitzero"`
 }
 
 // lock is how long the n-th one lasts. One of a version that did not count them is the first.
@@ -92,6 +94,19 @@ func lock(n int) time.Duration { return locks[min(max(n-1, 0), len(locks)-1)] }
 type Codes struct {
 	DB   store.DB
 	File string
+	// Lifted journals that somebody's lock was lifted; an error means that it does not count yet. nil: nothing does.
+	Lifted func(ctx context.Context, l Lifted) error
+}
+
+// KindOfLifted is the register's entry about a lock that whoever runs the bot lifted.
+const KindOfLifted = "unlocked"
+
+// Lifted is its body.
+type Lifted struct {
+	User string    `json:"user"`
+	At   time.Time `json:"at"`              // when it was asked for, by the machine where that was
+	Lock time.Time `json:"until,omitzero"`  // when the lock would have ended
+	Of   int       `json:"wrong,omitempty"` // wrong codes that do not count any more
 }
 
 // Key is where the deployment keeps what a user's codes came to.
@@ -105,19 +120,19 @@ const help = "Whoever runs this bot can enrol you (ghostbot totp enrol)."
 // Enrolled says why user cannot give a code; "" when they can. A file that cannot be
 // read refuses.
 func (c Codes) Enrolled(user string) (why string) {
-	_, why = c.secret(user)
+	_, why = c.line(user)
 	return why
 }
 
-func (c Codes) secret(user string) (secret []byte, why string) {
-	secrets, err := Read(c.File)
+func (c Codes) line(user string) (l line, why string) {
+	all, err := read(c.File)
 	switch {
 	case err != nil: // where the file lies is the operator's business
-		return nil, "The secrets of the authenticator apps could not be read, so nothing was decided. Whoever runs this bot can mend it (ghostbot doctor)."
-	case secrets[user] == nil:
-		return nil, "You may not approve this: it needs a code of an authenticator app, and none is enrolled for you. " + help
+		return l, "The secrets of the authenticator apps could not be read, so nothing was decided. Whoever runs this bot can mend it (ghostbot doctor)."
+	case all[user].secret == nil:
+		return l, "You may not approve this: it needs a code of an authenticator app, and none is enrolled for you. " + help
 	}
-	return secrets[user], ""
+	return all[user], ""
 }
 
 // Check says why a code does not count as the user's; "" when it does, and then it
@@ -127,7 +142,7 @@ func (c Codes) Check(ctx context.Context, user, code string) (why string, err er
 	if len(code) != digits || strings.Trim(code, "0123456789") != "" {
 		return "A code is six digits. Nothing was decided.", nil
 	}
-	secret, why := c.secret(user)
+	l, why := c.line(user)
 	if why != "" {
 		return why, nil
 	}
@@ -146,8 +161,12 @@ func (c Codes) Check(ctx context.Context, user, code string) (why string, err er
 				return "", fmt.Errorf("check code of %s: %w", user, err)
 			}
 		}
-		why, changed := s.take(secret, code, now)
-		if !changed {
+		lifted, err := c.lift(ctx, user, &s, l.unlocked, now)
+		if err != nil {
+			return "", fmt.Errorf("check code: %w", err)
+		}
+		why, changed := s.take(l.secret, code, now)
+		if !changed && !lifted {
 			return why, nil
 		}
 		data, err := json.Marshal(s)
@@ -163,6 +182,32 @@ func (c Codes) Check(ctx context.Context, user, code string) (why string, err er
 	}
 }
 
+// lift forgets the lock and the wrong codes of s if they are from before at, once that is journaled. A time that
+// has not come yet lifts nothing: it would lift whatever comes until then.
+func (c Codes) lift(ctx context.Context, user string, s *state, at, now time.Time) (bool, error) {
+	if c.Lifted == nil || !at.After(s.Lifted) || at.After(now) {
+		return false, nil
+	}
+	e := Lifted{User: user, At: at}
+	if now.Before(s.Until) && s.Until.Add(-lock(s.Locks)).Before(at) {
+		e.Lock = s.Until
+	} else if now.Before(s.Until) {
+		return false, nil // the lock came after it
+	}
+	later := s.Wrong[:0:0]
+	for _, wrong := range s.Wrong {
+		if wrong.After(at) {
+			later = append(later, wrong)
+		}
+	}
+	e.Of = len(s.Wrong) - len(later)
+	if err := c.Lifted(ctx, e); err != nil {
+		return false, err
+	}
+	*s = state{Last: s.Last, Wrong: later, Lifted: at}
+	return true, nil
+}
+
 // take changes s as a code does. It has to be stored before the code counts.
 func (s *state) take(secret []byte, code string, now time.Time) (why string, changed bool) {
 	if now.Before(s.Until) {
@@ -171,7 +216,7 @@ func (s *state) take(secret []byte, code string, now time.Time) (why string, cha
 	counter, ok := match(secret, code, now)
 	switch {
 	case ok && counter > s.Last:
-		*s = state{Last: counter}
+		*s = state{Last: counter, Lifted: s.Lifted}
 		return "", true
 	case ok:
 		return "This code was used already, or an older one after it. Nothing was decided; wait for the next code.", false

@@ -215,6 +215,77 @@ func TestLocksGetLonger(t *testing.T) {
 	lockOut(5 * time.Minute)
 }
 
+// Whoever runs the bot lifts a lock in the file: it counts once it is journaled, for what was before it and
+// nothing later, and no used code counts again.
+func TestUnlock(t *testing.T) {
+	c, db := desk(t)
+	now := time.Date(2026, 3, 14, 10, 0, 10, 0, time.UTC)
+	c.DB = clocked{db, &now}
+	var journaled []Lifted
+	var away error
+	c.Lifted = func(_ context.Context, l Lifted) error {
+		if away == nil {
+			journaled = append(journaled, l)
+		}
+		return away
+	}
+	code := func(steps uint64) string { return Code(secret, Counter(now)+steps) }
+	lockOut := func() (until time.Time) {
+		t.Helper()
+		for range Tries {
+			c.try(t, "U0ONE", code(1000))
+		}
+		if why := c.try(t, "U0ONE", code(0)); !strings.HasPrefix(why, "Too many") {
+			t.Fatalf("not locked: %q", why)
+		}
+		return now.Add(lock(1))
+	}
+	unlock := func(at time.Time) {
+		t.Helper()
+		if err := Unlock(c.File, "U0ONE", at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	used := code(0)
+	if why := c.try(t, "U0ONE", used); why != "" {
+		t.Fatal(why)
+	}
+	until := lockOut()
+	now = now.Add(time.Second)
+	for _, at := range []time.Time{now.Add(time.Hour), now.Add(-time.Minute)} { // not yet, and before the lock
+		unlock(at)
+		if why := c.try(t, "U0ONE", code(1)); !strings.HasPrefix(why, "Too many") || len(journaled) > 0 {
+			t.Errorf("unlocked at %s: %q, %v", at, why, journaled)
+		}
+	}
+	unlock(now)
+	away = errors.New("register is away")
+	if why, err := c.Check(t.Context(), "U0ONE", code(1)); why != "" || !errors.Is(err, away) {
+		t.Errorf("lifted, and not journaled: %q, %v", why, err)
+	}
+	away = nil
+	if why := c.try(t, "U0ONE", used); !strings.Contains(why, "was used already") {
+		t.Errorf("a used code after it: %q", why)
+	}
+	if why := c.try(t, "U0ONE", code(1)); why != "" {
+		t.Errorf("the right code after it: %q", why)
+	}
+	if len(journaled) != 1 || journaled[0].User != "U0ONE" || !journaled[0].At.Equal(now) || !journaled[0].Lock.Equal(until) {
+		t.Errorf("journaled %+v", journaled)
+	}
+	now = now.Add(time.Minute)
+	lockOut() // the next lock is not lifted by that
+	if len(journaled) != 1 {
+		t.Errorf("journaled %+v", journaled)
+	}
+	if secrets, err := Read(c.File); err != nil || string(secrets["U0ONE"]) != string(secret) {
+		t.Errorf("the file has %v, %v", secrets, err)
+	}
+	if err := Unlock(c.File, "U0NOBODY", now); !errors.Is(err, ErrUnknown) {
+		t.Errorf("nobody: %v", err)
+	}
+}
+
 // A lock that a version without counting left is the first one, and a damaged count is no panic.
 func TestLocksOfOthers(t *testing.T) {
 	for n, want := range map[int]time.Duration{-7: locks[0], 0: locks[0], 1: locks[0], 2: locks[1], 3: locks[2], 1 << 40: locks[2]} {

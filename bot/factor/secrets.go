@@ -15,6 +15,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -52,6 +53,27 @@ func CheckUser(id string) error {
 // Read reads the secrets of a file. One that others than its owner may read is
 // refused. No error tells a secret.
 func Read(name string) (map[string][]byte, error) {
+	all, err := read(name)
+	if err != nil {
+		return nil, err
+	}
+	out := map[string][]byte{}
+	for user, l := range all {
+		out[user] = l.secret
+	}
+	return out, nil
+}
+
+// line is what the file says of one user.
+type line struct {
+	secret   []byte
+	unlocked time.Time // by whoever runs the bot: locks and wrong codes from before do not count
+}
+
+// unlockedAt begins the third field of a line.
+const unlockedAt = "unlocked="
+
+func read(name string) (map[string]line, error) {
 	f, err := os.Open(name)
 	if err != nil {
 		return nil, err
@@ -73,8 +95,8 @@ func Read(name string) (map[string][]byte, error) {
 	return out, nil
 }
 
-func parse(r io.Reader) (map[string][]byte, error) {
-	out := map[string][]byte{}
+func parse(r io.Reader) (map[string]line, error) {
+	out := map[string]line{}
 	in := bufio.NewScanner(r)
 	for n := 1; in.Scan(); n++ {
 		text, _, _ := strings.Cut(in.Text(), "#")
@@ -82,24 +104,33 @@ func parse(r io.Reader) (map[string][]byte, error) {
 		if len(fields) == 0 {
 			continue
 		}
-		secret, ok := decode(fields)
+		l, ok := decode(fields)
 		switch {
 		case !userID.MatchString(fields[0]) || !ok:
 			return nil, fmt.Errorf("line %d is not a Slack user and a secret in Base32 of %d bytes or more", n, minSecret)
-		case out[fields[0]] != nil:
+		case out[fields[0]].secret != nil:
 			return nil, fmt.Errorf("line %d: %s has a secret above", n, fields[0])
 		}
-		out[fields[0]] = secret
+		out[fields[0]] = l
 	}
 	return out, in.Err()
 }
 
-func decode(fields []string) ([]byte, bool) {
-	if len(fields) != 2 {
-		return nil, false
+func decode(fields []string) (l line, ok bool) {
+	if len(fields) == 3 {
+		at, found := strings.CutPrefix(fields[2], unlockedAt)
+		t, err := time.Parse(time.RFC3339, at)
+		if !found || err != nil {
+			return l, false
+		}
+		l.unlocked, fields = t, fields[:2]
 	}
-	secret, err := encoding.DecodeString(strings.ToUpper(strings.TrimRight(fields[1], "=")))
-	return secret, err == nil && len(secret) >= minSecret
+	if len(fields) != 2 {
+		return l, false
+	}
+	var err error
+	l.secret, err = encoding.DecodeString(strings.ToUpper(strings.TrimRight(fields[1], "=")))
+	return l, err == nil && len(l.secret) >= minSecret
 }
 
 // Text is a secret as the file and authenticator apps have it.
@@ -146,6 +177,32 @@ func Remove(name, user string) error {
 	})
 	if err != nil {
 		return fmt.Errorf("remove %s: %w", user, err)
+	}
+	return nil
+}
+
+// Unlock says in the file that locks and wrong codes of user from before now do not count. Codes that
+// were used stay used. Whoever checks a code next journals it before it counts ([Codes.Lifted]).
+func Unlock(name, user string, now time.Time) error {
+	err := change(name, func(lines []string) ([]string, error) {
+		found := false
+		for i, l := range lines {
+			text, comment, _ := strings.Cut(l, "#")
+			if f := strings.Fields(text); len(f) > 1 && f[0] == user {
+				found = true
+				lines[i] = f[0] + " " + f[1] + " " + unlockedAt + now.UTC().Format(time.RFC3339Nano)
+				if comment != "" {
+					lines[i] += " #" + comment
+				}
+			}
+		}
+		if !found {
+			return nil, ErrUnknown
+		}
+		return lines, nil
+	})
+	if err != nil {
+		return fmt.Errorf("unlock %s: %w", user, err)
 	}
 	return nil
 }

@@ -514,7 +514,7 @@ func (f *Front) finish(ctx context.Context, j job, block string, do func() (bot.
 	switch {
 	case err != nil:
 		f.log.Error("window is not taken", "err", err)
-		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: "The store did not answer, so whether this is stored is not known. Send it again in a moment: it counts once."}))
+		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: window.Unstored(block)}))
 	case !r.OK:
 		f.ack(ctx, j, slackgo.NewErrorsViewSubmissionResponse(map[string]string{block: cut(oneLine(f.named(nctx, r.Text)), 300)}))
 	default:

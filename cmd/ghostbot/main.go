@@ -74,7 +74,7 @@ func verbs() []verb {
 		{"audit", "verify|show|export|rca|sign|delete SID [--json] [--head HEX] [--rca FILE] [--key-file FILE] [--stream] [-o FILE] [--by NAME] [--reason TEXT]", "check, print, bundle, report, sign or delete journals", false, auditVerb},
 		{"pcap", "FILE... [--json] [--frames] [--no-hash] [--fail-on SEVERITY] [--filter EXPR] [--semantic-dir DIR] [--report-dir DIR] [--plots DIR] [--compare FILE --mode endpoints|baseline]", "what is wrong in a capture, where, and how sure that is", true, pcapVerb},
 		{"agent", triage.Usage, "judge and end host processes: snapshot, plan, explain, apply, verify (docs/triage.md)", false, agentVerb},
-		{"totp", "enrol USER|list|remove USER [--replace] [--file FILE]", "second factors of approvers: codes of an authenticator app", false, totpVerb},
+		{"totp", "enrol USER|list|remove USER|unlock USER [--replace] [--file FILE]", "second factors of approvers: codes of an authenticator app", false, totpVerb},
 		{"doctor", "[--json]", "check configuration, tokens, model, state directory and tools", false, doctor},
 		{"version", "[--json]", "version, commit, Go version", false, version},
 	}

@@ -31,6 +31,7 @@ import (
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/cmd/ghostbot/ops"
 	"ghostbot/cmd/ghostbot/plots"
+	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
@@ -190,7 +191,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 	return bot.Options{
 		DB: p.db, Front: front, Transport: transport, Owner: p.process, Lease: p.cfg.Lease,
 		Access:   access,
-		Codes:    p.codes,
+		Codes:    who.Journaled(p.codes, register),
 		Brain:    p.brain.Name(),
 		Policy:   p.policy.Version(),
 		MaxTurns: p.cfg.MaxTurns, MaxTokens: tokens, MaxCost: cost,

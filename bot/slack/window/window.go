@@ -52,3 +52,13 @@ func Code(meta, command string) slackgo.ModalViewRequest {
 	return kit.Modal(ViewCode, meta, "Approve with a code", "Approve", "Back",
 		slackgo.NewRichTextBlock("command", kit.Pre(kit.WrapArgs(kit.Cut(command, kit.CommandMax), 60))), code)
 }
+
+// Unstored is what stands under the field block when the store did not answer. A code is used up by then, or
+// may be: it is checked first, and what was typed once is never taken again.
+func Unstored(block string) string {
+	const unknown = "The store did not answer, so whether this is stored is not known. "
+	if block == "code" {
+		return unknown + "Your code is used up. Wait until your app shows the next one and send that: the approval counts once."
+	}
+	return unknown + "Send it again in a moment: it counts once."
+}

@@ -53,3 +53,12 @@ func TestWindowsWithhold(t *testing.T) {
 		}
 	}
 }
+
+// Whoever sent a code while the store was away is not told to send that code again, which would never be taken.
+func TestUnstored(t *testing.T) {
+	for block, want := range map[string]string{"code": "Wait until your app shows the next one", "words": "Send it again in a moment", "command": "Send it again in a moment"} {
+		if got := Unstored(block); !strings.Contains(got, want) || !strings.Contains(got, "not known") || len(got) > 300 || block == "code" && strings.Contains(got, "Send it again") {
+			t.Errorf("%s: %q", block, got)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
+	"time"
 
 	"ghostbot/bot/factor"
 	"ghostbot/cmd/ghostbot/who"
@@ -36,10 +37,10 @@ type Options struct {
 	Out     io.Writer
 }
 
-// Run does what args say: enrol USER, list, or remove USER.
+// Run does what args say: enrol USER, list, remove USER, or unlock USER.
 func Run(o Options, args []string) error {
 	if len(args) == 0 {
-		return usage("totp: what to do is missing (accepted: enrol USER, list, remove USER)")
+		return usage("totp: what to do is missing (accepted: enrol USER, list, remove USER, unlock USER)")
 	}
 	if o.File == "" {
 		return usage("totp: the file of secrets is missing (accepted: GHOST_TOTP_FILE, or --file FILE)")
@@ -51,7 +52,7 @@ func Run(o Options, args []string) error {
 	case args[0] == "list" && len(args) == 1:
 		return list(o)
 	case len(args) != 2:
-		return usage("totp: %q takes one user (accepted: enrol USER, list, remove USER)", args[0])
+		return usage("totp: %q takes one user (accepted: enrol USER, list, remove USER, unlock USER)", args[0])
 	}
 	if err := factor.CheckUser(args[1]); err != nil {
 		return usage("totp: %v", err)
@@ -65,8 +66,14 @@ func Run(o Options, args []string) error {
 		}
 		_, err := fmt.Fprintf(o.Out, "%s has no secret any more. Codes of the old one do not count from now on.\n", args[1])
 		return err
+	case "unlock":
+		if err := factor.Unlock(o.File, args[1], time.Now()); err != nil {
+			return fmt.Errorf("totp: %w", err)
+		}
+		_, err := fmt.Fprintf(o.Out, "%s can give codes again at once. Wrong ones from before do not count any more, used ones stay used; the bot writes it into its register at the next code.\n", args[1])
+		return err
 	}
-	return usage("totp: %q is not accepted (accepted: enrol USER, list, remove USER)", args[0])
+	return usage("totp: %q is not accepted (accepted: enrol USER, list, remove USER, unlock USER)", args[0])
 }
 
 func list(o Options) error {

@@ -3,6 +3,7 @@
 package who
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -94,6 +95,19 @@ func (s Settings) InForce(known func(rule string) bool, db store.DB, dirs ...str
 		return r, nil, fmt.Errorf("GHOST_TOTP_FILE: %w", err)
 	}
 	return r, factor.Codes{DB: db, File: s.Secrets}, nil
+}
+
+// Journaled makes codes write into the register whose lock was lifted.
+func Journaled(codes bot.Codes, register bot.Journal) bot.Codes {
+	c, ok := codes.(factor.Codes)
+	if !ok || register == nil {
+		return codes
+	}
+	c.Lifted = func(ctx context.Context, l factor.Lifted) error {
+		_, _, err := register.Append(ctx, factor.KindOfLifted, l)
+		return err
+	}
+	return c
 }
 
 // Known are the secrets in the file, as they are written in it, to be masked wherever

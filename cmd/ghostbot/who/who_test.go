@@ -1,6 +1,7 @@
 package who
 
 import (
+	"context"
 	"os"
 	"path/filepath"
 	"slices"
@@ -10,6 +11,7 @@ import (
 
 	"ghostbot/bot/access"
 	"ghostbot/bot/factor"
+	"ghostbot/store"
 )
 
 func known(rule string) bool { return strings.HasPrefix(rule, "az-") }
@@ -135,5 +137,32 @@ func TestFileCountsAsItIs(t *testing.T) {
 	}
 	if !slices.Equal(who, []string{"U0TWO", "U0THREE"}) {
 		t.Errorf("after a change %q", who)
+	}
+}
+
+// register keeps what is journaled.
+type register struct{ kinds []string }
+
+func (r *register) Append(_ context.Context, kind string, body any) (uint64, string, error) {
+	l, _ := body.(factor.Lifted)
+	r.kinds = append(r.kinds, kind+" "+l.User)
+	return 1, "", nil
+}
+
+func (r *register) AppendVia(ctx context.Context, kind string, body any, _ func(context.Context, store.Line) error) (uint64, string, error) {
+	return r.Append(ctx, kind, body)
+}
+
+func TestJournaled(t *testing.T) {
+	r := &register{}
+	c, ok := Journaled(factor.Codes{File: "f"}, r).(factor.Codes)
+	if !ok || c.File != "f" || c.Lifted == nil {
+		t.Fatalf("%+v", c)
+	}
+	if err := c.Lifted(t.Context(), factor.Lifted{User: "U0ONE"}); err != nil || len(r.kinds) != 1 || r.kinds[0] != "unlocked U0ONE" {
+		t.Errorf("journaled %q, %v", r.kinds, err)
+	}
+	if Journaled(nil, r) != nil || Journaled(factor.Codes{}, nil).(factor.Codes).Lifted != nil {
+		t.Error("what has no codes, or no register, is changed")
 	}
 }
