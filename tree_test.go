@@ -92,6 +92,8 @@ var arrows = map[string][]string{
 	"ghostbot/bot/slack/attach":      {"ghostbot/bot/show", "ghostbot/bot/slack/kit"},
 	"ghostbot/bot/slack/entry":       {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/kit", "ghostbot/bot/slack/shortcut"},
 	"ghostbot/bot/slack/unsure":      {},
+	"ghostbot/bot/slack/lane":        {},
+	"ghostbot/bot/slack/grant":       {},
 	"ghostbot/bot/slack/home":        {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/bot/show", "ghostbot/bot/slack/entry", "ghostbot/bot/slack/kit"},
 	"ghostbot/bot/slack/shortcut":    {"ghostbot/bot/show"},
 
@@ -103,7 +105,7 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/home":     {"ghostbot/audit", "ghostbot/bot", "ghostbot/bot/proposal", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/cmd/ghostbot/topology", "ghostbot/store", "ghostbot/store/file", "ghostbot/store/redis", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/ledger":   {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/cloud":    {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
-	"ghostbot/cmd/ghostbot/checkup":  {"ghostbot/agent/brains", "ghostbot/audit", "ghostbot/bot/access", "ghostbot/bot/slack", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/who", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/store/file", "ghostbot/store/redis"},
+	"ghostbot/cmd/ghostbot/checkup":  {"ghostbot/agent/brains", "ghostbot/audit", "ghostbot/bot/access", "ghostbot/bot/slack", "ghostbot/bot/slack/grant", "ghostbot/bot/slack/pace", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/who", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/store/file", "ghostbot/store/redis"},
 	"ghostbot/cmd/ghostbot/who":      {"ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/factor", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/topology": {},
 	"ghostbot/cmd/ghostbot/totp":     {"ghostbot/bot/factor", "ghostbot/cmd/ghostbot/who"},

@@ -23,6 +23,7 @@ func TestEveryBuilder(t *testing.T) {
 		"render": by, "renderRoot": by, "renderProgress": by, "renderCard": by, "pendingCard": by, "buttons": by, "renderQuestion": by,
 		"renderLog": by, "renderReport": by, "opinionButton": by, "bullets": by, "stepList": by, "hypothesisList": by, "picks": by,
 		"fact": by, "quote": by, "who": by, "richText": by, "word": by, "bold": by, "code": by, "pre": by, "section": by, "contextLine": by, "prose": by,
+		"whole":        "adds a line to what entry makes, see TestWholeSaysWhy",
 		"openView":     "opens what the rooms entry and window make, after kit.WholeView",
 		"post":         "sends what render or attach makes",
 		"whisperAbout": "sends what entry makes", "whisperTo": "sends what entry makes",

@@ -41,8 +41,8 @@ func (f *Front) attend(desk *bot.Desk) {
 	f.unsure = unsure.New(f.lobby.Settle, f.log)
 	members := entry.NewMembers(f.api)
 	f.counter = entry.New(entry.Options{Desk: desk, Lobby: f.lobby, API: f.api, Person: f.Person, Channels: members.Of,
-		Base: f.base, Introduce: f.introduce, Log: f.log, Within: ackWithin})
-	f.tabs = home.New(home.Options{Lobby: f.lobby, API: f.api, Channels: members.Of, Base: f.base, Redact: f.redact, Log: f.log})
+		Base: f.base, Mute: f.silent, Introduce: f.introduce, Log: f.log, Within: ackWithin})
+	f.tabs = home.New(home.Options{Lobby: f.lobby, API: f.api, Channels: members.Of, Base: f.base, Notice: f.may.Mute, Redact: f.redact, Log: f.log})
 	f.told = entry.NewOnce(20 * time.Second)
 	f.asked = entry.NewOnce(10 * time.Minute) // after that Slack delivers no event again
 }
@@ -79,7 +79,7 @@ func (f *Front) doing(p bot.Place, m show.Message) {
 	if !f.told.First(p.Channel + " " + p.Thread + " " + what) {
 		return // it stands, or did a moment ago
 	}
-	f.whispers.leave(f.log, func(ctx context.Context) {
+	f.whispers.Leave(p.Channel, func(ctx context.Context) {
 		sctx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
 		err := f.api.SetAssistantThreadsStatusContext(sctx, slackgo.AssistantThreadsSetStatusParameters{ChannelID: p.Channel, ThreadTS: p.Thread, Status: what})
@@ -172,7 +172,7 @@ func (f *Front) press(ctx context.Context, j job, cb slackgo.InteractionCallback
 		return
 	case entry.ActFile:
 		f.ack(ctx, j, nil)
-		f.whispers.leave(f.log, func(ctx context.Context) { f.reply(ctx, cb, f.counter.SendFile(ctx, a, b.Value)) })
+		f.answers.Leave(cb.Container.ChannelID, func(ctx context.Context) { f.reply(ctx, cb, f.counter.SendFile(ctx, a, b.Value)) })
 		return
 	}
 	pctx, done := context.WithTimeout(ctx, ackWithin)
@@ -182,7 +182,7 @@ func (f *Front) press(ctx context.Context, j job, cb slackgo.InteractionCallback
 		f.ack(ctx, j, nil)
 	}
 	if out.Text != "" {
-		f.whispers.leave(f.log, func(ctx context.Context) { f.reply(ctx, cb, out) })
+		f.answers.Leave(cb.Container.ChannelID, func(ctx context.Context) { f.reply(ctx, cb, out) })
 	}
 }
 
@@ -220,12 +220,12 @@ func (f *Front) opinion(ctx context.Context, j job, cb slackgo.InteractionCallba
 		f.whisper(cb, why)
 		return
 	}
-	f.windows.leave(f.log, func(ctx context.Context) {
+	f.windows.Leave(cb.Container.ChannelID, func(ctx context.Context) {
 		if !f.openView(ctx, cb, entry.OpinionWindow(fmt.Sprintf("%s %v", b.Value, useful))) {
 			f.whisper(cb, "What you pressed is stored. The window for your words did not open in time; press again to add some.")
 		}
 	})
-	f.whispers.leave(f.log, func(ctx context.Context) { _ = f.lobby.File(ctx) }) // what fails is tried every minute
+	f.whispers.Leave("", func(ctx context.Context) { _ = f.lobby.File(ctx) }) // what fails is tried every minute
 }
 
 // sentOther takes the windows of this file.
@@ -245,7 +245,7 @@ func (f *Front) sentOther(ctx context.Context, j job, cb slackgo.InteractionCall
 			why, err := f.counter.Opine(sctx, entry.Asked{User: cb.User.ID, Team: team(cb)}, sid, useful == "true", words)
 			return bot.Reply{OK: why == "", Text: why}, err
 		})
-		f.whispers.leave(f.log, func(ctx context.Context) { _ = f.lobby.File(ctx) }) // as above
+		f.whispers.Leave("", func(ctx context.Context) { _ = f.lobby.File(ctx) }) // as above
 	default:
 		return false
 	}
@@ -265,11 +265,18 @@ func (f *Front) shortcut(ctx context.Context, j job, c shortcut.Call) {
 	f.ack(ctx, j, nil)
 	cb := slackgo.InteractionCallback{TriggerID: c.Trigger, ResponseURL: c.ResponseURL}
 	cb.User.ID, cb.Container.ChannelID, cb.Channel.ID = c.User, c.Channel, c.Channel
-	if why := f.desk.Allowed(c.Channel); why != "" {
-		f.whispers.leave(f.log, func(ctx context.Context) { f.tell(ctx, cb, entry.Answer{Text: escape(why)}) })
+	if why := f.desk.Allowed(c.Channel); why != "" || f.may.Mute() != "" {
+		f.answers.Leave(c.Channel, func(ctx context.Context) {
+			if why == "" {
+				if why = f.silent(ctx); why == "" {
+					why = "The bot can write again. Choose the shortcut once more."
+				}
+			}
+			f.tell(ctx, cb, entry.Answer{Text: escape(why)})
+		})
 		return
 	}
-	f.windows.leave(f.log, func(ctx context.Context) {
+	f.windows.Leave(cb.Container.ChannelID, func(ctx context.Context) {
 		text := f.plain(ctx, c.Symptom) // the trigger lasts three seconds
 		source := ""
 		if !c.Ephemeral {
@@ -302,7 +309,7 @@ func (f *Front) sentSymptom(ctx context.Context, j job, cb slackgo.InteractionCa
 	f.ack(ctx, j, nil)
 	if out.Text != "" {
 		cb.ResponseURL, cb.Container.ChannelID = o.URL, o.Channel
-		f.whispers.leave(f.log, func(ctx context.Context) { f.tell(ctx, cb, out) })
+		f.answers.Leave(cb.Container.ChannelID, func(ctx context.Context) { f.tell(ctx, cb, out) })
 	}
 }
 

@@ -46,7 +46,7 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 // durable before, and reading a thousand cases takes its time.
 func (f *Front) readOut(ctx context.Context, j job, c slackgo.SlashCommand, a entry.Asked) {
 	f.ack(ctx, j, nil)
-	f.whispers.leave(f.log, func(ctx context.Context) {
+	f.answers.Leave(c.ChannelID, func(ctx context.Context) {
 		rctx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
 		out := f.whole(f.counter.Do(rctx, a, f.plain(rctx, c.Text)))
@@ -60,16 +60,10 @@ func (f *Front) readOut(ctx context.Context, j job, c slackgo.SlashCommand, a en
 	})
 }
 
-// whole looks for credentials in an answer as it was put together.
-func (f *Front) whole(a entry.Answer) entry.Answer {
-	a.Text, a.Blocks = kit.Whole(a.Text, a.Blocks, f.redact)
-	return a
-}
-
 // introduce lets the journal have the name of somebody who did something that counts;
 // nobody waits for it.
 func (f *Front) introduce(sid, user string) {
-	f.whispers.leave(f.log, func(ctx context.Context) {
+	f.whispers.Leave(sid, func(ctx context.Context) {
 		ictx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
 		f.desk.Introduce(ictx, sid, user, "")
@@ -101,7 +95,7 @@ func (f *Front) actions(ctx context.Context, j job, cb slackgo.InteractionCallba
 		f.decide(ctx, j, cb, a)
 	case a.ActionID == actModify:
 		f.ack(ctx, j, nil)
-		f.windows.leave(f.log, func(ctx context.Context) { f.openEdit(ctx, cb, a) })
+		f.windows.Leave(cb.Container.ChannelID, func(ctx context.Context) { f.openEdit(ctx, cb, a) })
 	case a.ActionID == actMore:
 		f.ack(ctx, j, nil)
 		if sid, ok := strings.CutPrefix(a.SelectedOption.Value, "stop "); ok {
@@ -161,11 +155,11 @@ func (f *Front) decide(ctx context.Context, j job, cb slackgo.InteractionCallbac
 	}
 	switch {
 	case r.Code:
-		f.windows.leave(f.log, func(ctx context.Context) { f.openCode(ctx, cb, a.Value, r.Command) })
+		f.windows.Leave(cb.Container.ChannelID, func(ctx context.Context) { f.openCode(ctx, cb, a.Value, r.Command) })
 	case !r.OK:
 		f.retire(cb, r.Live)
 	case c.Action == safeexec.Deny && r.State == bot.StateDenied:
-		f.windows.leave(f.log, func(ctx context.Context) { f.openReason(ctx, cb, c, a.Value) })
+		f.windows.Leave(cb.Container.ChannelID, func(ctx context.Context) { f.openReason(ctx, cb, c, a.Value) })
 	}
 }
 
@@ -195,7 +189,7 @@ func (f *Front) retire(cb slackgo.InteractionCallback, live string) {
 	if live == "" {
 		return
 	}
-	f.whispers.leave(f.log, func(ctx context.Context) {
+	f.whispers.Leave(cb.Container.ChannelID, func(ctx context.Context) {
 		rctx, done := context.WithTimeout(ctx, callTimeout)
 		defer done()
 		text := "A second copy of a card. It decides nothing; use the card in this thread that still has buttons, or the newest one."
@@ -259,43 +253,35 @@ func (f *Front) whisperTo(channel, thread, user, text string, blocks ...slackgo.
 // whisperAbout is whisperTo about a button: each one is answered, even in the same words, but
 // one that is pressed again and again is not answered again and again.
 func (f *Front) whisperAbout(about, channel, thread, user, text string, blocks ...slackgo.Block) {
-	f.whispers.leave(f.log, func(ctx context.Context) {
-		wctx, done := context.WithTimeout(ctx, callTimeout)
-		defer done()
-		text, blocks := kit.Whole(text, blocks, f.redact)
-		opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false)}
-		if len(blocks) > 0 {
-			opts = append(opts, slackgo.MsgOptionBlocks(blocks...))
-		}
-		if thread != "" {
-			opts = append(opts, slackgo.MsgOptionTS(thread))
-		}
-		if !f.mayWhisper(wctx, strings.Join([]string{about, channel, thread, user, text}, " ")) {
+	text, blocks = kit.Whole(text, blocks, f.redact)
+	opts := []slackgo.MsgOption{slackgo.MsgOptionText(text, false)}
+	if len(blocks) > 0 {
+		opts = append(opts, slackgo.MsgOptionBlocks(blocks...))
+	}
+	if thread != "" {
+		opts = append(opts, slackgo.MsgOptionTS(thread))
+	}
+	key, until := strings.Join([]string{about, channel, thread, user, text}, " "), time.Now().Add(callTimeout)
+	var tell func(ctx context.Context)
+	tell = func(ctx context.Context) {
+		wait, again := f.gate.Whisper(key)
+		switch {
+		case again:
+			return // it was told a moment ago
+		case wait > 0 && time.Now().Add(wait).After(until):
+			f.log.Warn("private answer is not shown, slack takes no more", "channel", channel)
+			return // nobody would wait for it so long
+		case wait > 0: // others have answers that Slack takes now
+			f.whispers.Later(wait, channel, tell)
 			return
 		}
+		wctx, done := context.WithTimeout(ctx, callTimeout)
+		defer done()
 		if _, err := f.api.PostEphemeralContext(wctx, channel, user, opts...); err != nil {
 			f.log.Warn("private answer is not shown", "channel", channel, "err", err)
 		}
-	})
-}
-
-// mayWhisper waits for the turn of a private answer; false when it was given a moment
-// ago, or when nobody would wait for it so long.
-func (f *Front) mayWhisper(ctx context.Context, key string) bool {
-	for {
-		d, again := f.gate.Whisper(key)
-		if again || d == 0 {
-			return !again
-		}
-		t := time.NewTimer(d)
-		select {
-		case <-t.C:
-		case <-ctx.Done():
-			t.Stop()
-			f.log.Warn("private answer is not shown, slack takes no more", "err", context.Cause(ctx))
-			return false
-		}
 	}
+	f.whispers.Leave(channel, tell)
 }
 
 // eventsAPI takes replies in the threads of cases; everything else is

@@ -1,12 +1,14 @@
 package slack
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	slackgo "github.com/slack-go/slack"
 
@@ -161,11 +163,9 @@ func TestUnreadBoxesAreTold(t *testing.T) {
 		t.Fatal("the click is lost")
 	}
 	f.answer(t.Context(), job{}, cb, cb.ActionCallback.BlockActions[0])
-	select {
-	case tell := <-f.whispers:
-		tell(t.Context())
-	default:
-	}
+	ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	f.whispers.Leave("C1", func(context.Context) { stop() })
+	f.whispers.Work(ctx)
 	if said != "chat.postEphemeral" {
 		t.Errorf("called %q", said)
 	}

@@ -26,7 +26,6 @@ package slack
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log/slog"
 	"net/http"
@@ -38,6 +37,8 @@ import (
 	"github.com/slack-go/slack/socketmode"
 
 	"ghostbot/bot"
+	"ghostbot/bot/slack/grant"
+	"ghostbot/bot/slack/lane"
 	"ghostbot/bot/slack/link"
 	"ghostbot/bot/slack/pace"
 	"ghostbot/bot/slack/people"
@@ -46,10 +47,10 @@ import (
 const (
 	// ackWithin leaves a second of Slack's three for the way back.
 	ackWithin = 2 * time.Second
-	// queueLen bounds what is still to be told in private or shown in windows.
-	queueLen = 512
-	// talkers open windows, and as many others tell people what only they see.
-	talkers = 8
+	// talkers open windows; as many others answer commands and buttons at the addresses that
+	// came with them, and twice as many tell people what only they see. share is how many of them one
+	// channel may keep busy.
+	talkers, share = 8, 4
 	// callTimeout bounds one Web API call.
 	callTimeout = 15 * time.Second
 )
@@ -93,13 +94,14 @@ type Front struct {
 	next    chan struct{}
 	outside // of cases
 	// What follows an acknowledgement is left to others than the workers.
-	whispers, windows lane
-	who               *people.Directory
+	whispers, windows, answers *lane.Lane
+	who                        *people.Directory
+	may                        *grant.Watch
 }
 
 // New checks the tokens' form and returns a front that does nothing until Serve.
 func New(o Options) (*Front, error) {
-	if err := CheckTokens(o.AppToken, o.BotToken); err != nil {
+	if err := link.CheckTokens(o.AppToken, o.BotToken); err != nil {
 		return nil, err
 	}
 	log := o.Log
@@ -113,10 +115,10 @@ func New(o Options) (*Front, error) {
 	}
 	f := &Front{
 		redact: o.Redact,
-		log:    log,
-		gate:   pace.NewGate(), next: make(chan struct{}), whispers: make(lane, queueLen), windows: make(lane, queueLen),
+		log:    log, may: grant.New(log),
+		gate: pace.NewGate(), next: make(chan struct{}), whispers: lane.New(share, log), windows: lane.New(share, log), answers: lane.New(share, log),
 	}
-	calls := &pace.Transport{Base: o.Transport, Refused: f.refused}
+	calls := &pace.Transport{Base: o.Transport, Refused: f.refused, Granted: f.may.Heard}
 	if o.Local {
 		calls.Free = f.gate
 	}
@@ -168,26 +170,6 @@ func (f *Front) Renewed() (n uint64, next <-chan struct{}) {
 	return f.conns, f.next
 }
 
-// CheckTokens says what is wrong with the form of the two tokens, without
-// showing them.
-func CheckTokens(app, botToken string) error {
-	switch {
-	case app == "":
-		return errors.New("SLACK_APP_TOKEN is not set: an app-level token (xapp-...) with connections:write is required")
-	case botToken == "":
-		return errors.New("SLACK_BOT_TOKEN is not set: a bot token (xoxb-...) is required")
-	case strings.HasPrefix(app, "xoxb-") && strings.HasPrefix(botToken, "xapp-"):
-		return errors.New("SLACK_APP_TOKEN and SLACK_BOT_TOKEN are swapped: the first begins with xapp-, the second with xoxb-")
-	case !strings.HasPrefix(app, "xapp-"):
-		return errors.New("SLACK_APP_TOKEN does not begin with xapp-: an app-level token is required")
-	case !strings.HasPrefix(botToken, "xoxb-"):
-		return errors.New("SLACK_BOT_TOKEN does not begin with xoxb-: a bot token is required")
-	case strings.ContainsAny(app+botToken, " \t\r\n\""):
-		return errors.New("SLACK_APP_TOKEN or SLACK_BOT_TOKEN contains a blank, a quote or a line break")
-	}
-	return nil
-}
-
 // Connect learns who the bot is. It tries until ctx ends, because a bot may be
 // started before its network is up, except when Slack refuses the token.
 func (f *Front) Connect(ctx context.Context) error {
@@ -222,10 +204,13 @@ func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 	defer cancel()
 	var wg sync.WaitGroup
 	for range talkers {
-		wg.Go(func() { f.whispers.work(ctx, f.log) })
-		wg.Go(func() { f.windows.work(ctx, f.log) })
+		wg.Go(func() { f.whispers.Work(ctx) })
+		wg.Go(func() { f.whispers.Work(ctx) })
+		wg.Go(func() { f.windows.Work(ctx) })
+		wg.Go(func() { f.answers.Work(ctx) })
 	}
 	wg.Go(func() { f.tabs.Run(ctx) })
+	wg.Go(func() { f.may.Run(ctx, f.askScopes, f.tabs.Touch) })
 	wg.Go(func() { f.unsure.Run(ctx) })
 	wg.Go(func() { f.file(ctx) })
 	err := f.link.Run(ctx)

@@ -2,8 +2,6 @@ package slack
 
 import (
 	"context"
-	"fmt"
-	"log/slog"
 	"strings"
 
 	slackgo "github.com/slack-go/slack"
@@ -57,35 +55,4 @@ func caseOf(cb slackgo.InteractionCallback) string {
 	}
 	sid, _, _ := strings.Cut(value, " ")
 	return sid
-}
-
-// lane is calls of Slack that nobody's decision waits for.
-type lane chan func(context.Context)
-
-// leave queues a call, and drops it when too many wait: then nobody would wait for its
-// answer any more.
-func (l lane) leave(log *slog.Logger, call func(context.Context)) {
-	select {
-	case l <- call:
-	default:
-		log.Warn("too many answers wait for slack, one is dropped")
-	}
-}
-
-func (l lane) work(ctx context.Context, log *slog.Logger) {
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case call := <-l:
-			func() {
-				defer func() {
-					if r := recover(); r != nil {
-						log.Error("an answer panicked", "panic", fmt.Sprint(r))
-					}
-				}()
-				call(ctx)
-			}()
-		}
-	}
 }

@@ -14,7 +14,10 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/show"
 	"ghostbot/bot/slack/entry"
+	"ghostbot/bot/slack/grant"
 	"ghostbot/bot/slack/kit"
+	"ghostbot/bot/slack/lane"
+	"ghostbot/bot/slack/pace"
 )
 
 // A file that nobody takes is tried again at first; later people are told in its place,
@@ -32,7 +35,7 @@ func TestFileThatGoesNowhere(t *testing.T) {
 	})
 	s := httptest.NewServer(mux)
 	defer s.Close()
-	f := &Front{api: slackgo.New("x", slackgo.OptionAPIURL(s.URL+"/")), log: slog.New(slog.DiscardHandler), redact: func(s string) string { return s }}
+	f := &Front{api: slackgo.New("x", slackgo.OptionAPIURL(s.URL+"/")), log: slog.New(slog.DiscardHandler), may: grant.New(slog.New(slog.DiscardHandler)), redact: func(s string) string { return s }}
 	m := show.Message{Key: "output/002", SessionID: "s", Kind: show.KindFile, Output: &show.OutputView{AuditID: "s_002", Title: "x", Text: "x"}}
 	at := bot.Place{Channel: "C1", Thread: "1.0"}
 	if ts, err := f.upload(t.Context(), at, m); err == nil || len(said) > 0 {
@@ -57,7 +60,8 @@ func TestReplyInPlaceIsWhole(t *testing.T) {
 		fmt.Fprint(w, `{"ok":true}`)
 	}))
 	defer s.Close()
-	f := &Front{api: slackgo.New("x", slackgo.OptionAPIURL(s.URL+"/")), log: slog.New(slog.DiscardHandler),
+	f := &Front{api: slackgo.New("x", slackgo.OptionAPIURL(s.URL+"/")), log: slog.New(slog.DiscardHandler), may: grant.New(slog.New(slog.DiscardHandler)),
+		whispers: lane.New(1, slog.New(slog.DiscardHandler)), gate: pace.NewGate(),
 		redact: func(s string) string { return strings.ReplaceAll(s, "hunter2", "[redacted]") }}
 	cb := slackgo.InteractionCallback{ResponseURL: s.URL + "/answer"}
 	f.reply(t.Context(), cb, entry.Answer{Text: "page with hunter2", Blocks: []slackgo.Block{kit.Section("page with hunter2")}})

@@ -377,7 +377,9 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 	if p.cfg.Brain == brains.Auto {
 		wg.Go(func() { _ = p.checkModel(ctx) }) // it only warns
 	}
-	p.sweepAtStart(ctx)
+	if front.Mute() == "" { // nobody would see it
+		p.sweepAtStart(ctx)
+	}
 	err := front.Serve(ctx, p.desk)
 	stop()
 	wg.Wait()

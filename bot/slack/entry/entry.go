@@ -67,6 +67,7 @@ type Options struct {
 	Person    func(ctx context.Context, id, team string) (bot.Person, error)
 	Channels  func(ctx context.Context, user string) (map[string]bool, error) // of which somebody is a member
 	Base      func() string                                                   // address of the workspace
+	Mute      func(ctx context.Context) string                                // why nothing can be posted; "": it can
 	Introduce func(sid, user string)
 	Log       *slog.Logger
 	Within    time.Duration // of a look-up on the way
@@ -220,6 +221,9 @@ func (c *Counter) alike(id, sid string, one lobby.Case) Answer {
 func (c *Counter) MayOpen(ctx context.Context, a Asked) string {
 	if why := c.o.Desk.Allowed(a.Channel); why != "" {
 		return c.refused(ctx, a, "", "open a case", "", kit.Escape(why)+" Whoever runs this bot can change that.")
+	}
+	if why := c.o.Mute(ctx); why != "" {
+		return c.refused(ctx, a, "", "open a case", "", kit.Escape(why)+" Nothing was started.")
 	}
 	if why := c.absent(ctx, a.Channel); why != "" {
 		return c.refused(ctx, a, "", "open a case", "", why)

@@ -280,6 +280,9 @@ func (c *Counter) Press(ctx context.Context, a Asked, act, value string) (out An
 	case act == ActJoin:
 		return c.join(ctx, a, value)
 	case act == ActAnother:
+		if why := c.o.Mute(ctx); why != "" {
+			return Answer{Text: c.refused(ctx, a, "", "open a case", "", kit.Escape(why)+" Nothing was started.")}, true
+		}
 		sid, err := c.o.Lobby.Another(ctx, value, a.User)
 		return c.opened(ctx, a, sid, err)
 	case strings.HasPrefix(act, ActPage):

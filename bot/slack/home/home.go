@@ -62,6 +62,7 @@ type Options struct {
 	Channels func(ctx context.Context, user string) (map[string]bool, error) // of which somebody is a member
 	Base     func() string                                                   // address of the workspace
 	Log      *slog.Logger
+	Notice   func() string       // what everybody has to know, in one line, "" when nothing; nil: never anything
 	Redact   func(string) string // masks credentials in what is published; nil: nothing is masked here
 }
 
@@ -85,6 +86,9 @@ type visitor struct {
 
 // New returns a Home that publishes when Run runs.
 func New(o Options) *Home {
+	if o.Notice == nil {
+		o.Notice = func() string { return "" }
+	}
 	return &Home{o: o, wake: make(chan struct{}, 1), people: map[string]*visitor{}}
 }
 
@@ -265,6 +269,7 @@ type View struct {
 	Closed  []lobby.Case
 	More    int // open cases that are not listed
 	Failed  string
+	Notice  string // of what does not work at all
 }
 
 // view reads what somebody may see.
@@ -272,10 +277,10 @@ func (h *Home) view(ctx context.Context, user string) []slackgo.Block {
 	in, err := h.o.Channels(ctx, user)
 	if err != nil {
 		h.o.Log.Warn("channels of a person are not known", "user", user, "err", err)
-		return Render(View{Failed: "Your channels could not be looked up, so nothing is shown. Open this tab again in a moment."}, h.o.Base())
+		return Render(View{Notice: h.o.Notice(), Failed: "Your channels could not be looked up, so nothing is shown. Open this tab again in a moment."}, h.o.Base())
 	}
 	mine := func(c bot.CaseInfo) bool { return c.Opening.Place.Transport == "slack" && in[c.Opening.Place.Channel] }
-	var v View
+	v := View{Notice: h.o.Notice()}
 	p, err := h.o.Lobby.List(ctx, func(c bot.CaseInfo) bool { return mine(c) && !c.Closed }, 1, shown)
 	v.Open, v.More = p.Cases, p.Open-len(p.Cases)
 	if err == nil {
@@ -287,7 +292,7 @@ func (h *Home) view(ctx context.Context, user string) []slackgo.Block {
 	}
 	if err != nil {
 		h.o.Log.Error("home tab is not read", "err", err)
-		return Render(View{Failed: "The cases could not be read. Open this tab again in a moment."}, h.o.Base())
+		return Render(View{Notice: h.o.Notice(), Failed: "The cases could not be read. Open this tab again in a moment."}, h.o.Base())
 	}
 	return Render(v, h.o.Base())
 }
@@ -296,6 +301,9 @@ func (h *Home) view(ctx context.Context, user string) []slackgo.Block {
 // for hours.
 func Render(v View, base string) []slackgo.Block {
 	blocks := []slackgo.Block{slackgo.NewHeaderBlock(kit.PlainText("Investigations", 150))}
+	if v.Notice != "" {
+		blocks = append(blocks, kit.Section(kit.Escape(v.Notice)))
+	}
 	if v.Failed != "" {
 		return append(blocks, kit.Section(kit.Escape(v.Failed)))
 	}

@@ -349,6 +349,35 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// What an answer says of scopes is passed on; what an app-level token has is not the bot's.
+func TestGranted(t *testing.T) {
+	for _, tt := range []struct{ method, header, body, want string }{
+		{"chat.update", "chat:write, commands", `{"ok":true}`, "chat:write, commands|"},
+		{"chat.update", "chat:write", ` {"ok": true, "error":"missing_scope", "needed":"x"}`, "chat:write|"},
+		{"chat.update", "commands", `{"ok":false,"error":"missing_scope","needed":"chat:write","provided":"commands"}`, "commands|chat:write"},
+		{"chat.update", "", `{"ok":false,"error":"missing_scope","needed":"chat:write"}`, "|chat:write"},
+		{"chat.update", "commands", `{"ok":false,"error":"not_in_channel","needed":"x"}`, "commands|"},
+		{"chat.update", "", `{"ok":true}`, ""},
+		{"chat.update", "", `{"ok":false,"error":"missing_scope"}`, ""},
+		{"chat.update", "chat:write", `not json`, ""},
+		{"apps.connections.open", "connections:write", `{"ok":true}`, ""},
+		{"apps.connections.open", "", `{"ok":false,"error":"missing_scope","needed":"connections:write"}`, ""},
+	} {
+		srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if tt.header != "" {
+				w.Header().Set(ScopesHeader, tt.header)
+			}
+			io.WriteString(w, tt.body)
+		}))
+		got := ""
+		c := &http.Client{Transport: &Transport{Granted: func(scopes, missing string) { got += scopes + "|" + missing }}}
+		if a := ask(t, c, srv.URL, tt.method, "C1"); !strings.HasSuffix(a, strings.TrimSpace(tt.body)) || got != tt.want {
+			t.Errorf("%s %q %s: answered %q, told %q, want %q", tt.method, tt.header, tt.body, a, got, tt.want)
+		}
+		srv.Close()
+	}
+}
+
 // Nobody is told the same twice in a moment, and no minute has more than Slack allows.
 func TestWhispers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

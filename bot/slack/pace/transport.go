@@ -29,6 +29,9 @@ const (
 // RatesHeader is how a workspace for trying things says that it has no rates: "none".
 const RatesHeader = "X-Ghostlab-Rates"
 
+// ScopesHeader is how Slack names the scopes of a token with every answer.
+const ScopesHeader = "X-OAuth-Scopes"
+
 // refusedCodes say that a token is refused for good, whatever is asked with it.
 var refusedCodes = []string{"invalid_auth", "not_authed", "account_inactive", "token_revoked", "token_expired"}
 
@@ -37,6 +40,9 @@ type Transport struct {
 	Base http.RoundTripper // nil: http.DefaultTransport
 	// Refused is told when Slack refuses the token of a call for good.
 	Refused func(method, code string)
+	// Granted is told what an answer to the bot's token says about its scopes: the header that names
+	// them, and what a call was refused for want of; each may be "".
+	Granted func(scopes, missing string)
 	// Free opens while the workspace says that it has no rates; nil: it is not heard.
 	Free *Gate
 
@@ -116,14 +122,23 @@ func (t *Transport) answer(r *http.Request, res *http.Response, method, key stri
 		return nil, fmt.Errorf("%s: read the answer: %w", method, err)
 	}
 	res.Body = io.NopCloser(bytes.NewReader(body))
+	scopes := res.Header.Get(ScopesHeader)
 	if bytes.HasPrefix(body, []byte(`{"ok":true`)) {
+		t.granted(method, scopes, "")
 		return res, nil
 	}
 	var a struct {
 		OK    bool   `json:"ok"`
 		Error string `json:"error"`
+		Need  string `json:"needed"`
 	}
-	if json.Unmarshal(body, &a) != nil || a.OK {
+	if json.Unmarshal(body, &a) != nil {
+		return res, nil
+	}
+	if a.OK || a.Error != "missing_scope" {
+		a.Need = ""
+	}
+	if t.granted(method, scopes, a.Need); a.OK {
 		return res, nil
 	}
 	switch {
@@ -133,6 +148,14 @@ func (t *Transport) answer(r *http.Request, res *http.Response, method, key stri
 		t.Refused(method, a.Error)
 	}
 	return res, nil
+}
+
+// granted passes on what is said about scopes; of an app-level token, whose methods begin
+// with apps., that is something else.
+func (t *Transport) granted(method, scopes, missing string) {
+	if t.Granted != nil && !strings.HasPrefix(method, "apps.") && scopes+missing != "" {
+		t.Granted(scopes, missing)
+	}
 }
 
 func (t *Transport) limited(r *http.Request, key string, d time.Duration) *http.Response {

@@ -7,18 +7,16 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 	"time"
 
 	"ghostbot/bot/slack"
+	"ghostbot/bot/slack/grant"
+	"ghostbot/bot/slack/pace"
 )
 
 // official is the base of Slack's Web API.
 const official = "https://slack.com/api/"
-
-// scopes are those of deploy/slack/manifest.yaml.
-var scopes = []string{"app_mentions:read", "channels:history", "channels:read", "chat:write", "commands", "files:write", "groups:history", "groups:read", "usergroups:read", "users:read"}
 
 const (
 	askTime = 10 * time.Second
@@ -104,11 +102,7 @@ func ask(ctx context.Context, o slack.Options, method, token string) (answer, er
 		return answer{}, fmt.Errorf("%s: status %d and no JSON", method, resp.StatusCode)
 	}
 	a.date, _ = http.ParseTime(resp.Header.Get("Date"))
-	if s := resp.Header.Get("X-OAuth-Scopes"); s != "" {
-		for name := range strings.SplitSeq(s, ",") {
-			a.scopes = append(a.scopes, strings.TrimSpace(name))
-		}
-	}
+	a.scopes = grant.Parse(resp.Header.Get(pace.ScopesHeader))
 	if !a.OK {
 		return a, errors.New(cmp.Or(a.Error, "no reason"))
 	}
@@ -137,14 +131,11 @@ func granted(have []string) Line {
 		return k
 	}
 	var missing []string
-	for _, s := range scopes {
-		if !slices.Contains(have, s) {
-			missing = append(missing, s)
-		}
+	for _, s := range grant.Missing(have) {
+		missing = append(missing, s.Name+" ("+s.Without+")")
 	}
 	if len(missing) > 0 {
-		k.OK, k.What = false, "not granted: "+strings.Join(missing, " ")
-		k.Hint = "add them under OAuth & Permissions, as deploy/slack/manifest.yaml has them, and install the app again"
+		k.OK, k.What, k.Hint = false, "not granted: "+strings.Join(missing, "; "), grant.Mend
 	}
 	return k
 }

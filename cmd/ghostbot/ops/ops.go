@@ -47,6 +47,8 @@ type Front interface {
 	Deaf() string
 	// Connected reports whether it has a connection now.
 	Connected() bool
+	// Mute says why it can show nothing, whatever is tried again; else "".
+	Mute() string
 }
 
 // New prepares the pages. Nothing is listened on before Run.
@@ -58,6 +60,7 @@ func New(c Config) (*Ops, error) {
 	o := &Ops{pages: pages, watchers: []observe.Watcher{logs.Cases{Log: c.Log}}}
 	pages.Watch("slack", o.deaf)
 	pages.Ready("slack", o.reached)
+	pages.Ready("slack scopes", o.mute)
 	pages.Ready("bot", o.takes)
 	if c.HealthAddr != "" {
 		o.metrics = metrics.New(c.Build, func() bool { return o.reached() == "" })
@@ -113,6 +116,14 @@ func (o *Ops) Run(ctx context.Context, db store.DB) {
 func (o *Ops) deaf() string {
 	if f := o.front.Load(); f != nil {
 		return (*f).Deaf()
+	}
+	return ""
+}
+
+// mute is no reason to start the process again: that grants nothing.
+func (o *Ops) mute() string {
+	if f := o.front.Load(); f != nil {
+		return (*f).Mute()
 	}
 	return ""
 }

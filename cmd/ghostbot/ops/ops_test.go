@@ -18,10 +18,12 @@ import (
 type front struct {
 	deaf string
 	up   bool
+	mute string
 }
 
 func (f *front) Deaf() string    { return f.deaf }
 func (f *front) Connected() bool { return f.up }
+func (f *front) Mute() string    { return f.mute }
 
 // slow is a store that may hang or have gone.
 type slow struct {
@@ -79,7 +81,8 @@ func TestProbes(t *testing.T) {
 		{func() { f.up = true }, "200 ok\n", "200 ok\n"},
 		{func() { f.up, f.deaf = false, "not connected for 1m1s" }, "503 slack: not connected for 1m1s\n", "503 slack: not connected\n"},
 		{func() { f.up, f.deaf = true, ""; db.err = errors.New("no route") }, "200 ok\n", "503 store: does not answer: no route\n"},
-		{func() { db.hang = true }, "200 ok\n", "503 store: does not answer: context deadline exceeded\n"},
+		{func() { db.err, f.mute = nil, "the scope chat:write is missing" }, "200 ok\n", "503 slack scopes: the scope chat:write is missing\n"},
+		{func() { db.hang, f.mute = true, "" }, "200 ok\n", "503 store: does not answer: context deadline exceeded\n"},
 		{func() { db.hang, db.err = false, nil; o.Drain() }, "200 ok\n", "503 bot: told to stop, drains\n"},
 	} {
 		step.do()

@@ -42,17 +42,25 @@ func (s *Server) event(e workspace.Event) {
 	if !ok || !ch.Member(s.ws.Team().BotUID) {
 		return
 	}
-	kind := "channel"
-	if ch.IM {
-		kind = "im"
+	kind, heard := "channel", "channels:history"
+	switch {
+	case ch.IM:
+		kind, heard = "im", "im:history"
+	case ch.Private:
+		kind, heard = "group", "groups:history"
+	}
+	send := func(event map[string]any) {
+		if s.api.Granted(heard) { // Slack tells an app nothing that it may not read
+			s.send(event)
+		}
 	}
 	wire := webapi.MessageWire(s.ws, s.base, *m)
 	now := s.ws.Edited()
 	switch e.Kind {
 	case "message":
 		wire["channel"], wire["channel_type"], wire["event_ts"] = ch.ID, kind, m.TS
-		s.send(wire)
-		if m.BotID == "" && strings.Contains(m.Text, "<@"+s.ws.Team().BotUID+">") && !ch.IM {
+		send(wire)
+		if m.BotID == "" && strings.Contains(m.Text, "<@"+s.ws.Team().BotUID+">") && !ch.IM && s.api.Granted("app_mentions:read") {
 			mention := map[string]any{}
 			for k, v := range wire {
 				mention[k] = v
@@ -62,10 +70,10 @@ func (s *Server) event(e workspace.Event) {
 			s.send(mention)
 		}
 	case "message_changed":
-		s.send(map[string]any{"type": "message", "subtype": "message_changed", "hidden": true, "channel": ch.ID,
+		send(map[string]any{"type": "message", "subtype": "message_changed", "hidden": true, "channel": ch.ID,
 			"channel_type": kind, "ts": now, "event_ts": now, "message": wire})
 	case "message_deleted":
-		s.send(map[string]any{"type": "message", "subtype": "message_deleted", "hidden": true, "channel": ch.ID,
+		send(map[string]any{"type": "message", "subtype": "message_deleted", "hidden": true, "channel": ch.ID,
 			"channel_type": kind, "ts": now, "event_ts": now, "deleted_ts": m.TS, "previous_message": wire})
 	}
 }

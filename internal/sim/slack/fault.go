@@ -21,18 +21,20 @@ import (
 //	lose         the next times envelopes never arrive
 //	lose_acks    the next times acknowledgements get lost
 //	status, error, ratelimit, slow, lose_reply, cut   calls of method go wrong (see webapi.Fault)
+//	scopes       the bot's token has scopes and no others; without scopes it has all
 //	clear        everything of the above ends
 type Fault struct {
-	Kind       string `json:"kind"`
-	Reason     string `json:"reason"`
-	Method     string `json:"method"`
-	Status     int    `json:"status"`
-	Error      string `json:"error"`
-	RetryAfter int    `json:"retry_after"`
-	MS         int    `json:"ms"`
-	Times      int    `json:"times"`
-	Channel    string `json:"channel"` // of calls: only those that name it
-	Every      int    `json:"every"`   // of the calls of method only each n-th
+	Kind       string   `json:"kind"`
+	Reason     string   `json:"reason"`
+	Method     string   `json:"method"`
+	Status     int      `json:"status"`
+	Error      string   `json:"error"`
+	RetryAfter int      `json:"retry_after"`
+	MS         int      `json:"ms"`
+	Times      int      `json:"times"`
+	Channel    string   `json:"channel"` // of calls: only those that name it
+	Every      int      `json:"every"`   // of the calls of method only each n-th
+	Scopes     []string `json:"scopes"`
 }
 
 // Inject puts a fault in force, or says what is wrong with it.
@@ -65,6 +67,8 @@ func (s *Server) Inject(f Fault) error {
 			h.LoseAcks = n
 		}
 		s.hub.SetFaults(h)
+	case "scopes":
+		s.api.Grant(f.Scopes)
 	case "clear":
 		s.ClearFaults()
 	default:

@@ -16,7 +16,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +56,7 @@ type API struct {
 	Limits  *Limiter
 	Faults  *FaultList
 	methods map[string]method
+	grants  grants
 }
 
 type reply = map[string]any
@@ -101,31 +101,13 @@ func New(opt Options) *API {
 	}
 	a := &API{opt: opt, ws: opt.Workspace, Limits: NewLimiter(opt.Now), Faults: &FaultList{}}
 	a.methods = map[string]method{}
+	a.Grant(opt.Scopes)
 	for _, table := range []map[string]method{chatMethods, viewMethods, fileMethods, directoryMethods, otherMethods} {
 		for name, m := range table {
 			a.methods[name] = m
 		}
 	}
 	return a
-}
-
-// AllScopes are the scopes that the methods here ask for.
-func (a *API) AllScopes() []string {
-	var out []string
-	for _, m := range a.methods {
-		if m.scope != "" && m.token == botToken && !slices.Contains(out, m.scope) {
-			out = append(out, m.scope)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
-func (a *API) scopes() []string {
-	if a.opt.Scopes != nil {
-		return a.opt.Scopes
-	}
-	return a.AllScopes()
 }
 
 // Base is the absolute address under which the caller reached the server.
@@ -177,7 +159,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if faulty && f.after(w) {
 		return
 	}
-	w.Header().Set("X-OAuth-Scopes", strings.Join(a.scopes(), ","))
+	w.Header().Set("X-OAuth-Scopes", a.told(m))
 	w.Header().Set("X-Accepted-OAuth-Scopes", m.scope)
 	rec.Status, rec.OK = http.StatusOK, out["ok"] == true
 	rec.Error, _ = out["error"].(string)
@@ -185,7 +167,7 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 }
 
 func (a *API) run(name string, m method, token string, c *call) reply {
-	if err := a.authorize(m, token); err != nil {
+	if err := a.authorize(m, token, c.args); err != nil {
 		return problem(err)
 	}
 	out, err := m.run(c)
@@ -196,7 +178,7 @@ func (a *API) run(name string, m method, token string, c *call) reply {
 	return out
 }
 
-func (a *API) authorize(m method, token string) error {
+func (a *API) authorize(m method, token string, args map[string]string) error {
 	right, other := a.opt.BotToken, a.opt.AppToken
 	if m.token == appToken {
 		right, other = other, right
@@ -210,8 +192,9 @@ func (a *API) authorize(m method, token string) error {
 		return fail("not_allowed_token_type")
 	case token != right:
 		return fail("invalid_auth")
-	case m.token == botToken && m.scope != "" && !slices.Contains(a.scopes(), m.scope):
-		return &Error{Code: "missing_scope", Extra: reply{"needed": m.scope, "provided": strings.Join(a.scopes(), ",")}}
+	}
+	if need := a.needs(m, args); m.token == botToken && need != "" && !a.Granted(need) {
+		return &Error{Code: "missing_scope", Extra: reply{"needed": need, "provided": strings.Join(a.scopes(), ",")}}
 	}
 	return nil
 }

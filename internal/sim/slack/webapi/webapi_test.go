@@ -229,6 +229,19 @@ func TestScopes(t *testing.T) {
 	if w.Header().Get("X-OAuth-Scopes") != "users:read,chat:write" || w.Header().Get("X-Accepted-OAuth-Scopes") != "users:read" {
 		t.Errorf("headers: %v", w.Header())
 	}
+	r.bad("conversations.info", o{"channel": incidents}, "missing_scope")
+	r.api.Grant([]string{"channels:read"})
+	r.good("conversations.info", o{"channel": incidents})
+	r.bad("users.conversations", o{"types": "private_channel"}, "missing_scope")
+	r.bad("users.info", o{"user": oncall}, "missing_scope")
+	r.api.Grant(nil)
+	r.good("users.info", o{"user": oncall})
+	req = httptest.NewRequest(http.MethodPost, "/api/apps.connections.open", nil)
+	req.Header.Set("Authorization", "Bearer "+tokenOf("xapp"))
+	w = httptest.NewRecorder()
+	if r.api.ServeHTTP(w, req); w.Header().Get("X-OAuth-Scopes") != "connections:write" {
+		t.Errorf("an app-level token has other scopes: %v", w.Header())
+	}
 	if all := newRig(t).api.AllScopes(); len(all) < 10 || !strings.Contains(strings.Join(all, " "), "chat:write") {
 		t.Errorf("scopes: %v", all)
 	}
