@@ -23,8 +23,7 @@ const (
 // tally is the value at refused/{person and kind}: what was refused since.
 type tally struct {
 	Since time.Time `json:"since"`
-	Keys  []string  `json:"keys"`           // of those that are journaled word for word
-	More  int       `json:"more,omitempty"` // that are counted only
+	Keys  []string  `json:"keys"` // of those that are journaled word for word
 }
 
 // Refuse stores a refusal for the holder to journal. What key names again within the time is the same
@@ -48,35 +47,51 @@ func Refuse(ctx context.Context, db store.DB, sid string, key []string, r show.R
 		if slices.Contains(t.Keys, part) {
 			return nil
 		}
-		writes, err := t.add(sid, part, at, r, now)
-		if err != nil {
-			return err
+		c := store.Commit{Scope: sid, Guards: []store.Guard{{Key: at, Version: v.Version}}}
+		if len(t.Keys) < RefusedEach {
+			err = t.word(&c, at, part, r, now)
+		} else {
+			err = t.count(ctx, db, &c, at, r, now)
 		}
-		err = db.Commit(ctx, store.Commit{Scope: sid, Guards: []store.Guard{{Key: at, Version: v.Version}}, Writes: writes})
+		if err == nil {
+			err = db.Commit(ctx, c)
+		}
 		if !conflict(err) {
 			return err
 		}
 	}
 }
 
-// add counts a refusal, and returns what stores it.
-func (t *tally) add(sid, part string, at store.Key, r show.Refusal, now time.Time) ([]store.Write, error) {
-	it, item := Item{Kind: show.KindOfRefusal, At: now.UTC(), Refusal: &r}, Key(sid, part)
-	if len(t.Keys) < RefusedEach {
-		t.Keys = append(t.Keys, part)
-	} else {
-		t.More++
-		it.Due = t.Since.Add(RefusedFor)
-		item.Name = fmt.Sprintf("inbox/%020d-%s", it.Due.UnixNano(), store.KeyPart(at.Name)) // the same for all of them
-		it.Refusal = &show.Refusal{By: r.By, What: r.What, More: t.More,
-			Why: fmt.Sprintf("%d more in the %d minutes from %s on; the first %d of them are journaled word for word", t.More, int(RefusedFor.Minutes()), t.Since.UTC().Format("15:04:05 UTC"), RefusedEach)}
-	}
-	body, err := json.Marshal(it)
-	if err != nil {
-		return nil, err
-	}
+// word stores a refusal to be journaled word for word.
+func (t *tally) word(c *store.Commit, at store.Key, part string, r show.Refusal, now time.Time) error {
+	t.Keys = append(t.Keys, part)
 	data, err := json.Marshal(t)
-	return []store.Write{{Key: at, Data: data}, {Key: item, Data: body}}, err
+	if err != nil {
+		return err
+	}
+	body, err := json.Marshal(Item{Kind: show.KindOfRefusal, At: now.UTC(), Refusal: &r})
+	c.Writes = []store.Write{{Key: at, Data: data}, {Key: Key(c.Scope, part), Data: body}}
+	return err
+}
+
+// count adds a refusal to the item that counts them. One that was journaled early, at the end of a case, is
+// followed by another that begins anew.
+func (t *tally) count(ctx context.Context, db store.DB, c *store.Commit, at store.Key, r show.Refusal, now time.Time) error {
+	due := t.Since.Add(RefusedFor)
+	item := store.Key{Scope: c.Scope, Name: fmt.Sprintf("inbox/%020d-%s", due.UnixNano(), store.KeyPart(at.Name))}
+	v, err := db.Get(ctx, item)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return err
+	}
+	n, before := 1, Item{}
+	if json.Unmarshal(v.Data, &before) == nil && before.Refusal != nil {
+		n += before.Refusal.More
+	}
+	body, err := json.Marshal(Item{Kind: show.KindOfRefusal, At: now.UTC(), Due: due, Refusal: &show.Refusal{By: r.By, What: r.What, More: n,
+		Why: fmt.Sprintf("%d more in the %d minutes from %s on; the first %d of them are journaled word for word", n, int(RefusedFor.Minutes()), t.Since.UTC().Format("15:04:05 UTC"), RefusedEach)}})
+	c.Guards = append(c.Guards, store.Guard{Key: item, Version: v.Version})
+	c.Writes = []store.Write{{Key: item, Data: body}}
+	return err
 }
 
 // Last journals at the end of a case the refusals that are in the inbox, those whose time is not over

@@ -122,7 +122,7 @@ func TestRefusalsAreBounded(t *testing.T) {
 // Of refusals at the same moment, in whatever process, each is counted.
 func TestRefusalsAtOnce(t *testing.T) {
 	p, j := people(t)
-	const all = 60
+	const all, more = 60, 5
 	var wg sync.WaitGroup
 	for i := range all {
 		wg.Go(func() {
@@ -133,17 +133,24 @@ func TestRefusalsAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	p.put(t, "words", Item{Kind: agent.KindInstruction, Instruction: &agent.Instruction{By: "U1", Text: "hello"}})
-	for range 2 { // the end of a case, and once more after a crash
+	for i := range 2 { // the end of a case, and once more after a crash
 		if err := p.Last(t.Context()); err != nil {
 			t.Fatal(err)
+		}
+		if i == 0 {
+			for i := range more {
+				if err := Refuse(t.Context(), p.DB, sid, []string{fmt.Sprint("after ", i)}, show.Refusal{By: "U1", What: "modify"}); err != nil {
+					t.Fatal(err)
+				}
+			}
 		}
 	}
 	n := 0
 	for _, r := range j.refusals(t) {
 		n += max(1, r.More)
 	}
-	if n != all || len(j.refusals(t)) != RefusedEach+1 {
-		t.Errorf("%d of %d are counted, in %d entries", n, all, len(j.refusals(t)))
+	if n != all+more || len(j.refusals(t)) != RefusedEach+2 {
+		t.Errorf("%d of %d are counted, in %d entries", n, all+more, len(j.refusals(t)))
 	}
 	if got := values(t, p.DB); got["inbox"] != 1 {
 		t.Errorf("at the end the inbox holds %v, want the words that nobody read", got)

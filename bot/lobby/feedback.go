@@ -60,15 +60,15 @@ func seenKey(o Opinion) store.Key {
 	return store.Key{Scope: o.SessionID, Name: "seen/" + store.KeyPart(delivery(o))}
 }
 
-// File journals every opinion that stands in no journal yet, and drops questions that are
-// too old. What fails is tried again at the next call.
+// File journals every opinion that stands in no journal yet and how many refusals were only counted, and
+// drops questions that are too old. What fails is tried again at the next call.
 func (l *Lobby) File(ctx context.Context) error {
 	l.forget(ctx)
+	bad := l.registerCounts(ctx, time.Now())
 	vs, err := l.o.DB.List(ctx, store.Deployment, "feedback/")
 	if err != nil {
-		return fmt.Errorf("file feedback: %w", err)
+		return errors.Join(bad, fmt.Errorf("file feedback: %w", err))
 	}
-	var bad error
 	for _, v := range vs {
 		var o Opinion
 		if err := json.Unmarshal(v.Data, &o); err != nil {

@@ -109,6 +109,10 @@ func (l *Lobby) stopped(ctx context.Context, sid string) bool {
 	return err == nil
 }
 
+// parkedEach is how many questions are open to one person; a further one closes the oldest, so that
+// whoever asks on and on fills no store.
+const parkedEach = 20
+
 // Park keeps an opening until its requester says whether to join the case sid. The
 // same delivery again is the same question.
 func (l *Lobby) Park(ctx context.Context, o bot.Opening, sid string) (id string, err error) {
@@ -118,8 +122,38 @@ func (l *Lobby) Park(ctx context.Context, o bot.Opening, sid string) (id string,
 		return "", err
 	}
 	id = store.KeyPart(o.Delivery)
-	_, _, err = l.o.DB.Once(ctx, parkedKey(id), data)
-	return id, err
+	for {
+		if _, err := l.o.DB.Get(ctx, parkedKey(id)); !errors.Is(err, store.ErrNotFound) {
+			return id, err
+		}
+		c, err := l.parking(ctx, o.Requester, id)
+		if err != nil {
+			return "", err
+		}
+		c.Writes = append(c.Writes, store.Write{Key: parkedKey(id), Data: data})
+		if err := l.o.DB.Commit(ctx, c); !errors.Is(err, store.ErrConflict) {
+			return id, err
+		}
+	}
+}
+
+// parking is the step that adds a question to those of one person, and closes the oldest when there are too many.
+func (l *Lobby) parking(ctx context.Context, by, id string) (c store.Commit, err error) {
+	key := store.Key{Scope: store.Deployment, Name: "asked/" + store.KeyPart(by)}
+	v, err := l.o.DB.Get(ctx, key)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return c, err
+	}
+	var ids []string
+	_ = json.Unmarshal(v.Data, &ids) // what cannot be read counts none
+	ids = append(ids, id)
+	c = store.Commit{Scope: store.Deployment, Guards: []store.Guard{{Key: key, Version: v.Version}, {Key: parkedKey(id), Version: store.Absent}}}
+	for ; len(ids) > parkedEach; ids = ids[1:] {
+		c.Writes = append(c.Writes, store.Write{Key: parkedKey(ids[0])})
+	}
+	data, err := json.Marshal(ids)
+	c.Writes = append(c.Writes, store.Write{Key: key, Data: data})
+	return c, err
 }
 
 // parkedMax is the longest symptom that waits, in bytes; the desk cuts it anyway.

@@ -8,6 +8,7 @@
 // In the deployment's scope, beside what the desk keeps there:
 //
 //	ask/{id}        an opening whose requester is asked whether to join another case
+//	asked/{person}  the last of the questions that somebody was asked
 //	feedback/{id}   words about a report that stand in no journal yet
 //
 // # Words about a report

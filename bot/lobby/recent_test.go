@@ -3,6 +3,7 @@ package lobby
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -103,19 +104,26 @@ func TestListOverTheEndsOfMonths(t *testing.T) {
 	}
 }
 
-// To ask somebody costs the same however many are asked already; what is too old is dropped aside, and not
-// all the time.
+// parked is an opening of one of many people.
+func parked(i int) bot.Opening {
+	o := opening(fmt.Sprint("p", i), "same again", "C1")
+	o.Requester = fmt.Sprint("U", i)
+	return o
+}
+
+// To ask somebody reads none of what others are asked; what is too old is dropped aside, and not all the time.
 func TestParkReadsNoOtherQuestion(t *testing.T) {
 	var db *reader
 	h := newHall(t, func(o *bot.Options) { db = &reader{DB: o.DB}; o.DB = db })
 	sid := h.open("d1", "same thing", "C1")
+	db.names = nil
 	for i := range 1000 {
-		if _, err := h.l.Park(t.Context(), opening(fmt.Sprint("p", i), "same again", "C1"), sid); err != nil {
+		if _, err := h.l.Park(t.Context(), parked(i), sid); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if slices.Contains(db.lists, "ask/") {
-		t.Error("a question read all others")
+	if len(db.names) > 0 {
+		t.Errorf("1000 questions read %d", len(db.names))
 	}
 	for range 3 {
 		h.must(h.l.File(t.Context()))
@@ -131,16 +139,44 @@ func TestParkReadsNoOtherQuestion(t *testing.T) {
 	}
 }
 
+// Whoever asks on and on is asked about the last twenty; an older question is not open any more, and those of
+// others are.
+func TestQuestionsOfOnePersonAreBounded(t *testing.T) {
+	h := newHall(t, nil)
+	sid := h.open("d1", "same thing", "C1")
+	other, err := h.l.Park(t.Context(), parked(1), sid)
+	h.must(err)
+	var ids []string
+	for i := range 3 * parkedEach {
+		id, err := h.l.Park(t.Context(), opening(fmt.Sprint("q", i), "same again", "C1"), sid)
+		h.must(err)
+		ids = append(ids, id)
+	}
+	vs, err := h.db.List(t.Context(), store.Deployment, "ask/")
+	h.must(err)
+	if len(vs) != parkedEach+1 {
+		t.Errorf("%d questions are kept, want %d", len(vs), parkedEach+1)
+	}
+	for id, who := range map[string]string{ids[len(ids)-1]: "U9", ids[len(ids)-parkedEach]: "U9", other: "U1"} {
+		if _, _, err := h.l.Join(t.Context(), id, who, ""); err != nil {
+			t.Errorf("an open question: %v", err)
+		}
+	}
+	if _, _, err := h.l.Join(t.Context(), ids[0], "U9", ""); !errors.Is(err, ErrGone) {
+		t.Errorf("the oldest: %v", err)
+	}
+}
+
 func BenchmarkParkBesideAThousand(b *testing.B) {
 	h := newHall(b, nil)
 	sid := h.open("d1", "same thing", "C1")
 	for i := range 1000 {
-		if _, err := h.l.Park(b.Context(), opening(fmt.Sprint("p", i), "same again", "C1"), sid); err != nil {
+		if _, err := h.l.Park(b.Context(), parked(i), sid); err != nil {
 			b.Fatal(err)
 		}
 	}
 	for i := 0; b.Loop(); i++ {
-		if _, err := h.l.Park(b.Context(), opening(fmt.Sprint("q", i), "same again", "C1"), sid); err != nil {
+		if _, err := h.l.Park(b.Context(), parked(1000+i), sid); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -3,6 +3,7 @@ package lobby
 import (
 	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"sync"
 	"time"
@@ -28,7 +29,31 @@ type refusals struct {
 	mu    sync.Mutex
 	since time.Time // when the counting began
 	at    map[string]time.Time
-	of    map[string]int // by person
+	of    map[string]int // entries by person
+	more  map[string]int // what is counted only, by person
+	from  time.Time      // when that began
+}
+
+// counted takes what is counted only, when the time of it is over.
+func (r *refusals) counted(now time.Time) (more map[string]int, from time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.more) == 0 || now.Sub(r.from) < refusedFor {
+		return nil, r.from
+	}
+	more, r.more = r.more, nil
+	return more, r.from
+}
+
+// again puts back what could not be registered.
+func (r *refusals) again(by string, n int, from time.Time) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if len(r.more) == 0 {
+		r.more = map[string]int{}
+	}
+	r.more[by] += n
+	r.from = from
 }
 
 // first reports whether a refusal of by is an entry; last says that it is the last one for
@@ -43,7 +68,14 @@ func (r *refusals) first(by, key string, now time.Time) (ok, last bool) {
 		r.at = map[string]time.Time{}
 	}
 	before, known := r.at[key]
-	if known && now.Sub(before) < refusedFor || r.of[by] >= refusedEach {
+	if known && now.Sub(before) < refusedFor {
+		return false, false
+	}
+	if r.of[by] >= refusedEach {
+		if len(r.more) == 0 {
+			r.more, r.from = map[string]int{}, now
+		}
+		r.more[by]++
 		return false, false
 	}
 	r.at[key] = now
@@ -105,9 +137,23 @@ func (l *Lobby) registers(sid string, r Refused) bool {
 	}
 	one, last := l.refusals.first(r.By, strings.Join([]string{r.By, r.What, sid, r.Channel, r.Why, store.KeyPart(r.Text)}, "\x00"), time.Now())
 	if last {
-		l.o.Log.Warn("what else somebody is refused is not registered for a while", "by", r.By, "entries", refusedEach)
+		l.o.Log.Warn("what else somebody is refused is only counted for a while", "by", r.By, "entries", refusedEach)
 	}
 	return one
+}
+
+// registerCounts registers how many refusals of a person were counted only. What fails is counted on.
+func (l *Lobby) registerCounts(ctx context.Context, now time.Time) error {
+	more, from := l.refusals.counted(now)
+	var bad error
+	for by, n := range more {
+		why := fmt.Sprintf("%d more since %s, which belong to no open case; before them %d are registered word for word", n, from.UTC().Format("15:04:05 UTC"), refusedEach)
+		if _, _, err := l.o.Register.Append(ctx, KindOfRefused, Refused{Refusal: show.Refusal{By: by, What: "anything", Why: why, More: n}}); err != nil {
+			l.refusals.again(by, n, from)
+			bad = errors.Join(bad, fmt.Errorf("register refusals: %w", err))
+		}
+	}
+	return bad
 }
 
 // Settle says whether a decision was stored whose delivery the store did not answer,

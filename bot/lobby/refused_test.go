@@ -131,6 +131,45 @@ func TestFloodInAnOpenCase(t *testing.T) {
 	}
 }
 
+// What somebody is refused outside of open cases is counted, too, when it is more than is registered.
+func TestFloodOfTheRegisterIsCounted(t *testing.T) {
+	register := &tape{}
+	h := newHall(t, func(o *bot.Options) { o.Register = register })
+	for i := range 50 {
+		h.l.Refused(t.Context(), "", "C1", show.Refusal{By: "UGUEST", What: "open a case", Text: fmt.Sprint("words ", i), Why: "guests"})
+	}
+	last := func() (r Refused) {
+		es, _ := register.Since(0)
+		h.must(json.Unmarshal(es[len(es)-1].Body, &r))
+		return r
+	}
+	h.must(h.l.registerCounts(t.Context(), time.Now()))
+	if es, _ := register.Since(0); len(es) != refusedEach || last().More != 0 {
+		t.Fatalf("%d entries, the last is %+v", len(es), last())
+	}
+	later := time.Now().Add(refusedFor)
+	over, cancel := context.WithCancel(t.Context())
+	cancel()
+	h.l.o.Register = deaf{register}
+	if err := h.l.registerCounts(over, later); err == nil {
+		t.Error("a register that does not answer is no error")
+	}
+	h.l.o.Register = register
+	for range 2 {
+		h.must(h.l.registerCounts(t.Context(), later))
+	}
+	if es, _ := register.Since(0); len(es) != refusedEach+1 || last().More != 50-refusedEach || last().By != "UGUEST" {
+		t.Errorf("%d entries, the last is %+v", len(es), last())
+	}
+}
+
+// deaf is a register that is away.
+type deaf struct{ *tape }
+
+func (deaf) Append(context.Context, string, any) (uint64, string, error) {
+	return 0, "", errors.New("away")
+}
+
 // Who somebody is could not be looked up in time: the refusal is journaled after it.
 func TestRefusedAfterItsTime(t *testing.T) {
 	register := &tape{}
