@@ -822,11 +822,11 @@ func (t *Told) Forget(about string) {
 }
 
 // Where is the place that people see a case at: opened before anything was posted, seen
-// when the store does not tell; nothing when nobody knows.
+// when the store does not tell, or knows less than this process (a replica that lags); nothing when nobody knows.
 func Where(ctx context.Context, db store.DB, sid string, opened, seen Place) Place {
 	m, err := Load(ctx, db, sid)
 	switch {
-	case err != nil:
+	case err != nil, m.Place == (Place{}) && seen != (Place{}):
 		return seen
 	case m.Place == (Place{}):
 		return opened

@@ -26,6 +26,12 @@ type trap struct {
 func (l *lab) trap(channel string) trap {
 	l.t.Helper()
 	addr, _ := gateway(l.t)
+	return l.trapAt(channel, addr)
+}
+
+// trapAt is trap about a service that the bot reaches already.
+func (l *lab) trapAt(channel, addr string) trap {
+	l.t.Helper()
 	l.command(channel, l.users["oncall-checkout"].ID, "/ghost investigate checkout gets 502 from "+addr)
 	first := l.find(caseLimit, channel, "checkout", "Approval needed: ")
 	tr := trap{lab: l, channel: channel, sid: l.sid(channel, "checkout"), effects: l.t.TempDir()}

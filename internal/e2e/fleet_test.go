@@ -23,13 +23,13 @@ const (
 
 // TestFleet lets three replicas carry cases while they are killed, stopped and continued,
 // and cut off from Redis, from Slack or from both; while Redis is killed and started again, and hangs until
-// its sentinels replace it. People press what they see. In the end nothing was done twice,
+// its sentinels replace it, and while one of its two replicas, which both must confirm, is away. People press what they see. In the end nothing was done twice,
 // no case is lost, what people decided is in the journals, and all journals verify.
 func TestFleet(t *testing.T) {
 	cases, seconds := number(t, "GHOST_FLEET_CASES", fleetCases), number(t, "GHOST_FLEET_SECONDS", fleetSeconds)
-	servers, sentinels := redis.Replicated(t, 1, 3) // with a second replica, one that lacks what the first confirmed could be promoted
+	servers, sentinels := redis.Replicated(t, 2, 3)
 	r := &riot{servers: servers, sentinels: sentinels, rng: rand.New(rand.NewPCG(uint64(time.Now().UnixNano()), 0)), did: map[string]int{}}
-	r.fleet = newFleet(t, 3, redis.SentinelURL(sentinels), "GHOST_REDIS_REPLICAS=1")
+	r.fleet = newFleet(t, 3, redis.SentinelURL(sentinels), "GHOST_REDIS_REPLICAS=2") // all: of fewer, one that lacks what the others confirmed could be promoted
 	r.addrs = append([]string{hostOf(t, r.slack.URL)}, sentinels...)
 	for _, s := range servers {
 		r.addrs = append(r.addrs, s.Addr())
@@ -116,7 +116,7 @@ type incident struct {
 // disturb does one thing to one of what runs.
 func (r *riot) disturb() {
 	l := r.bots[r.rng.IntN(len(r.bots))]
-	kinds := []string{"kills", "kills", "stops", "stops", "cuts from redis", "cuts from everything", "cuts from slack", "restarts of redis", "hangs of redis"}
+	kinds := []string{"kills", "kills", "stops", "stops", "cuts from redis", "cuts from everything", "cuts from slack", "restarts of redis", "hangs of redis", "hangs of a replica of redis", "restarts of a replica of redis"}
 	kind := kinds[r.rng.IntN(len(kinds))]
 	r.did[kind]++
 	r.t.Logf("%s %s: bot %d", time.Now().UTC().Format("15:04:05.000"), kind, slices.Index(r.bots, l))
@@ -139,11 +139,29 @@ func (r *riot) disturb() {
 		s := r.primary()
 		s.Kill()
 		r.undo = s.Up
-	case "hangs of redis":
+	case "restarts of a replica of redis":
+		s := r.replica()
+		s.Kill()
+		r.undo = s.Up
+	case "hangs of redis", "hangs of a replica of redis":
 		s := r.primary()
+		if kind != "hangs of redis" {
+			s = r.replica()
+		}
 		s.Signal(syscall.SIGSTOP)
 		r.undo = func() { s.Signal(syscall.SIGCONT) }
 	}
+}
+
+// replica is one of the servers that the sentinels do not name.
+func (r *riot) replica() *redis.Server {
+	primary := r.primary()
+	for _, i := range r.rng.Perm(len(r.servers)) {
+		if r.servers[i] != primary {
+			return r.servers[i]
+		}
+	}
+	return primary
 }
 
 // primary is the server that the sentinels name.

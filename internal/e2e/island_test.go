@@ -91,7 +91,10 @@ func (i *island) exec(name string, args ...string) {
 }
 
 // forward lets the bot reach what listens at addr outside.
-func (i *island) forward(addr string) {
+func (i *island) forward(addr string) { i.t.Helper(); i.forwardTo(addr, addr) }
+
+// forwardTo lets the bot reach at addr what listens at target outside.
+func (i *island) forwardTo(addr, target string) {
 	i.t.Helper()
 	var l net.Listener
 	var err error
@@ -108,7 +111,7 @@ func (i *island) forward(addr string) {
 			if err != nil {
 				return
 			}
-			go passOn(c, addr)
+			go passOn(c, target)
 		}
 	}()
 }

@@ -1,6 +1,7 @@
 package redis
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha1"
 	"embed"
@@ -21,9 +22,14 @@ var sources embed.FS
 // script is one script and what Redis calls it.
 type script struct{ src, sha string }
 
-// evenFull are the scripts that run while the memory is full: they make nothing larger,
-// and a holder that cannot renew could not even deny.
-var evenFull = []string{"renew", "release", "erase"}
+// flags are of the scripts that write: a server that cannot write (a replica above all) refuses them before
+// they look at what it holds, which may be old, and would answer that a lease was lost or that somebody was
+// faster. With allow-oom they run while the memory is full: they make nothing larger, and a
+// holder that cannot renew could not even deny.
+var flags = map[string]string{
+	"commit": "#!lua\n", "acquire": "#!lua\n",
+	"renew": "#!lua flags=allow-oom\n", "release": "#!lua flags=allow-oom\n", "erase": "#!lua flags=allow-oom\n",
+}
 
 // load reads the scripts; common.lua stands before each.
 func load() (map[string]script, error) {
@@ -37,12 +43,7 @@ func load() (map[string]script, error) {
 		if err != nil {
 			return nil, err
 		}
-		src := string(common) + "\n" + string(body)
-		for _, f := range evenFull {
-			if f == name {
-				src = "#!lua flags=allow-oom\n" + src
-			}
-		}
+		src := flags[name] + string(common) + "\n" + string(body)
 		sum := sha1.Sum([]byte(src))
 		out[name] = script{src: src, sha: hex.EncodeToString(sum[:])}
 	}
@@ -92,9 +93,14 @@ func (db *DB) call(ctx context.Context, name, scope string, replicas int, keys [
 	case "newer":
 		return nil, store.NotDone(fmt.Errorf("%s has format %s: %w; update this replica", scope, out[1], ErrNewer))
 	case "poisoned":
-		return nil, store.NotDone(fmt.Errorf("%w: %q of %s: %s", ErrPoisoned, cut(out[1]), scope, out[2]))
+		return nil, store.NotDone(poisoned(scope, out[1], out[2]))
 	}
 	return out, nil
+}
+
+// poisoned is that somebody else wrote to a scope.
+func poisoned(scope, name, why string) error {
+	return fmt.Errorf("%w: %q of %s: %s", ErrPoisoned, cut(name), scope, why)
 }
 
 func cut(s string) string { return s[:min(len(s), store.MaxName)] }
@@ -124,7 +130,7 @@ func (db *DB) run(ctx context.Context, s script, replicas int, keys []string, ar
 			continue
 		}
 		if err != nil {
-			return nil, db.failed(err)
+			return nil, db.failed(err, db.odd(ctx, node, err, keys)...)
 		}
 		if acks == nil {
 			return reply.Val(), nil
@@ -169,8 +175,26 @@ var refusals = []struct{ prefix, why string }{
 	{"ERR max number of clients", "it has too many clients"},
 }
 
-// failed sorts an error of the client: what the server refused, and what nobody knows.
-func (db *DB) failed(err error) error {
+// types are what ghostbot keeps at a key, by the end of its name.
+var types = map[string]string{"lease": "hash", "tails": "hash", "lines": "stream", "segs": "set", "scopes": "set", "id": "string"}
+
+// odd are the keys that a script met with another type than ghostbot gave them.
+func (db *DB) odd(ctx context.Context, node *goredis.Client, err error, keys []string) (out []string) {
+	if !strings.Contains(err.Error(), "WRONGTYPE") {
+		return nil
+	}
+	for _, k := range keys {
+		want := cmp.Or(types[k[strings.LastIndexByte(k, ':')+1:]], "hash")
+		if got, err := node.Type(ctx, k).Result(); err == nil && got != want && got != "none" {
+			out = append(out, fmt.Sprintf("%s (a %s, not a %s)", k, got, want))
+		}
+	}
+	return out
+}
+
+// failed sorts an error of the client: what the server refused, and what nobody knows. of are the
+// keys that are meant.
+func (db *DB) failed(err error, of ...string) error {
 	var reply goredis.Error
 	if !errors.As(err, &reply) {
 		db.reload(context.Background())
@@ -182,7 +206,7 @@ func (db *DB) failed(err error) error {
 		return store.NotDone(fmt.Errorf("%w: %w", store.ErrUnavailable, errMoved))
 	}
 	if strings.Contains(text, "WRONGTYPE") {
-		return store.NotDone(fmt.Errorf("%w: a key holds another type than ghostbot gave it", ErrPoisoned))
+		return store.NotDone(fmt.Errorf("%w: a key holds another type than ghostbot gave it: %s", ErrPoisoned, strings.Join(of, ", ")))
 	}
 	for _, r := range refusals {
 		if strings.HasPrefix(text, r.prefix) {
@@ -206,6 +230,7 @@ func (db *DB) wait(epoch string, ttl time.Duration) time.Duration {
 	defer db.mu.Unlock()
 	if _, met := db.seen[epoch]; !met {
 		db.seen[epoch] = time.Now()
+		db.known.Clear() // what another store has registered is not known
 	}
 	return ttl - time.Since(db.seen[epoch])
 }

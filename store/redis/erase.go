@@ -26,7 +26,7 @@ func (db *DB) Erase(ctx context.Context, l store.Lease) error {
 	for range 8 {
 		segs, err := db.client.SMembers(ctx, db.key(l.Scope, "segs")).Result()
 		if err != nil {
-			return fmt.Errorf("erase %s: %w", l.Scope, db.failed(err))
+			return fmt.Errorf("erase %s: %w", l.Scope, db.failed(err, db.key(l.Scope, "segs")))
 		}
 		keys := []string{db.key(l.Scope, "lease"), db.key(l.Scope, "tails"), db.key(l.Scope, "lines"), db.key(l.Scope, "segs")}
 		args := []any{l.Owner, strconv.FormatUint(l.Fence, 10), fenceStays.Milliseconds()}

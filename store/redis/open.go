@@ -37,6 +37,7 @@ type Options struct {
 	Keys         []Key  // the first one signs the deployment's record
 	Replicas     int    // how many must confirm a change
 	Patience     time.Duration
+	Refused      func(error) // if set, is told of every value that a list leaves out, once for each key
 }
 
 // Key is a secret that every replica of a deployment has, and no other deployment.
@@ -253,11 +254,11 @@ func (db *DB) claim(ctx context.Context) error {
 		return err
 	}
 	if err := db.client.SetNX(ctx, name, data, 0).Err(); err != nil {
-		return db.failed(err)
+		return db.failed(err, name)
 	}
 	text, err := db.client.Get(ctx, name).Bytes()
 	if err != nil {
-		return db.failed(err)
+		return db.failed(err, name)
 	}
 	r, err := db.ours(text)
 	if err != nil {

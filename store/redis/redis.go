@@ -48,7 +48,8 @@ type DB struct {
 	client  goredis.UniversalClient
 	prefix  string
 	scripts map[string]script
-	known   sync.Map // scopes that the registry names
+	known   sync.Map // scope that the registry names -> until when that is believed
+	told    sync.Map // keys of values that lists left out
 	people  sync.Map // scope that is held -> commits of people at the last renewal
 	record  Record
 	hints   hints
@@ -205,23 +206,36 @@ func nonce() string {
 	return hex.EncodeToString(b[:])
 }
 
+// believed is how long a process relies on having entered a scope into the registry: another one may
+// have taken it out since, and a store that was replaced may have forgotten it.
+const believed = 10 * time.Minute
+
 // register makes the registry of scopes name one; what it names and holds nothing is
 // not shown.
 func (db *DB) register(ctx context.Context, scope string) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if _, known := db.known.Load(scope); known {
+	if until, known := db.known.Load(scope); known && time.Now().Before(until.(time.Time)) {
 		return nil
 	}
-	if err := db.client.SAdd(ctx, db.key(store.Deployment, "scopes"), scope).Err(); err != nil {
-		return db.failed(err)
+	name := db.key(store.Deployment, "scopes")
+	if err := db.client.SAdd(ctx, name, scope).Err(); err != nil {
+		return db.failed(err, name)
 	}
-	db.known.Store(scope, true)
+	db.known.Store(scope, time.Now().Add(believed))
 	return nil
 }
 
-// List implements [store.DB].
+// refused tells, once for each key, that a list leaves a value out.
+func (db *DB) refused(k store.Key, why string) {
+	if _, told := db.told.LoadOrStore(k, true); !told && db.o.Refused != nil {
+		db.o.Refused(poisoned(k.Scope, k.Name, why))
+	}
+}
+
+// List implements [store.DB]. A value that somebody else wrote is left out, as a package that
+// seals values leaves out what nobody vouches for: it keeps no other one back.
 func (db *DB) List(ctx context.Context, scope, prefix string) ([]store.Value, error) {
 	if err := store.CheckScope(scope); err != nil {
 		return nil, err
@@ -233,7 +247,7 @@ func (db *DB) List(ctx context.Context, scope, prefix string) ([]store.Value, er
 	if !strings.Contains(prefix, "/") {
 		all, err := db.client.SMembers(ctx, db.key(scope, "segs")).Result()
 		if err != nil {
-			return nil, fmt.Errorf("list %s: %w", scope, db.failed(err))
+			return nil, fmt.Errorf("list %s: %w", scope, db.failed(err, db.key(scope, "segs")))
 		}
 		segments = segments[:0]
 		for _, s := range all {
@@ -249,6 +263,10 @@ func (db *DB) List(ctx context.Context, scope, prefix string) ([]store.Value, er
 			return nil, fmt.Errorf("list %s: %w", scope, err)
 		}
 		for i := 1; i+2 < len(r); i += 3 {
+			if r[i+1] == "" {
+				db.refused(store.Key{Scope: scope, Name: r[i]}, r[i+2])
+				continue
+			}
 			out = append(out, store.Value{Key: store.Key{Scope: scope, Name: r[i]}, Version: store.Version(r[i+1]), Data: []byte(r[i+2])})
 		}
 	}
@@ -263,7 +281,7 @@ func (db *DB) Scopes(ctx context.Context) ([]string, error) {
 	}
 	all, err := db.client.SMembers(ctx, db.key(store.Deployment, "scopes")).Result()
 	if err != nil {
-		return nil, fmt.Errorf("scopes: %w", db.failed(err))
+		return nil, fmt.Errorf("scopes: %w", db.failed(err, db.key(store.Deployment, "scopes")))
 	}
 	held := make([]*goredis.IntCmd, len(all))
 	p := db.client.Pipeline()
@@ -315,6 +333,22 @@ func (db *DB) Now(ctx context.Context) (time.Time, error) {
 	return micro(r[1]), nil
 }
 
+// Skew is how far this machine's clock is ahead of the store's, which leases, expiries and deadlines
+// are measured with; 0 when the difference is within the time that asking took.
+func (db *DB) Skew(ctx context.Context) (time.Duration, error) {
+	before := time.Now()
+	theirs, err := db.Now(ctx)
+	if err != nil {
+		return 0, err
+	}
+	took := time.Since(before)
+	ahead := before.Add(took / 2).Sub(theirs)
+	if ahead.Abs() <= took {
+		return 0, nil
+	}
+	return ahead, nil
+}
+
 // micro is a time in microseconds as the scripts write it.
 func micro(s string) time.Time {
 	n, _ := strconv.ParseInt(s, 10, 64) // the scripts write nothing else
@@ -329,7 +363,7 @@ func (db *DB) Retire(ctx context.Context, scope string, after time.Duration) err
 	}
 	segs, err := db.client.SMembers(ctx, db.key(scope, "segs")).Result()
 	if err != nil {
-		return fmt.Errorf("retire %s: %w", scope, db.failed(err))
+		return fmt.Errorf("retire %s: %w", scope, db.failed(err, db.key(scope, "segs")))
 	}
 	p := db.client.Pipeline()
 	for _, name := range []string{"lease", "tails", "lines", "segs"} {

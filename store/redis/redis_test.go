@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -208,9 +209,10 @@ func TestForeign(t *testing.T) {
 // TestPoisoned writes what ghostbot does not.
 func TestPoisoned(t *testing.T) {
 	s := sim.Start(t)
-	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	var told []string
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1"), Refused: func(err error) { told = append(told, err.Error()) }})
 	ctx := t.Context()
-	for _, k := range []string{"a/1", "b/1", "c/1"} {
+	for _, k := range []string{"a/1", "a/2", "b/1", "c/1"} {
 		if _, err := db.Put(ctx, key(k), []byte("1"), store.Absent); err != nil {
 			t.Fatal(err)
 		}
@@ -220,29 +222,197 @@ func TestPoisoned(t *testing.T) {
 	s.Do("DEL", p+"v:b")
 	s.Do("SET", p+"v:b", "x")
 	s.Do("EVAL", "return redis.call('HSET', KEYS[1], 'c/1', string.rep('x', 70000000))", "1", p+"v:c")
-	for _, name := range []string{"a/1", "b/1", "c/1"} {
-		_, err := db.Get(ctx, key(name))
-		_, lerr := db.List(ctx, sid, name[:2])
-		if !errors.Is(err, ErrPoisoned) || !errors.Is(lerr, ErrPoisoned) || len(err.Error()) > 300 {
-			t.Errorf("%s: get says %v, list says %v", name, err, lerr)
+	for name, of := range map[string]string{"a/1": `"a/1" of ` + sid, "b/1": p + "v:b (a string, not a hash)", "c/1": `"c/1" of ` + sid} {
+		if _, err := db.Get(ctx, key(name)); !errors.Is(err, ErrPoisoned) || !strings.Contains(err.Error(), of) || len(err.Error()) > 300 {
+			t.Errorf("%s: get says %v, want %s in it", name, err, of)
 		}
 	}
-	s.Do("SET", p+"lines", "x")
-	if _, err := db.Lines(ctx, sid, 0); !errors.Is(err, ErrPoisoned) {
-		t.Errorf("lines: %v", err)
+	// One value keeps no other one back; a whole key that is another has none.
+	for range 2 {
+		vs, err := db.List(ctx, sid, "a/")
+		if err != nil || len(vs) != 1 || vs[0].Key.Name != "a/2" {
+			t.Errorf("list: %v, %v", vs, err)
+		}
+		if vs, err := db.List(ctx, sid, "c/"); err != nil || len(vs) != 0 {
+			t.Errorf("list: %v, %v", vs, err)
+		}
 	}
-	err := db.Commit(ctx, store.Commit{Scope: sid, Writes: []store.Write{{Key: key("d"), Data: []byte("1")}}})
-	var refused interface{ Refused() bool }
-	if !errors.Is(err, ErrPoisoned) || !errors.As(err, &refused) {
-		t.Errorf("commit beside a poisoned key: %v", err)
+	if len(told) != 2 || !strings.Contains(told[0], `"a/1" of `+sid) || !strings.Contains(told[1], "longer than any value") {
+		t.Errorf("told %q", told)
 	}
-	if _, err := db.Get(ctx, key("d")); !errors.Is(err, store.ErrNotFound) {
-		t.Errorf("it left half of it: %v", err)
+	if _, err := db.List(ctx, sid, "b/"); !errors.Is(err, ErrPoisoned) || !strings.Contains(err.Error(), "v:b (a string, not a hash)") {
+		t.Errorf("list of another type: %v", err)
 	}
-	s.Do("DEL", p+"lines")
 	s.Do("XADD", p+"lines", "5-0", "z", "1")
 	if _, err := db.Lines(ctx, sid, 0); !errors.Is(err, ErrPoisoned) {
 		t.Errorf("a line that is none: %v", err)
+	}
+}
+
+// TestPoisonedBeforeACommit: a commit that meets what others wrote changes nothing, and says what it met.
+func TestPoisonedBeforeACommit(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	ctx := t.Context()
+	p := "gb1:ghostbot:{" + sid + "}:"
+	if _, err := db.Put(ctx, key("a"), []byte("1"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		poison []string
+		want   string
+	}{
+		"lines of another type":  {[]string{"SET", p + "lines", "x"}, p + "lines (a string, not a stream)"},
+		"tails of another type":  {[]string{"SET", p + "tails", "x"}, p + "tails (a string, not a hash)"},
+		"segs of another type":   {[]string{"SET", p + "segs", "x"}, p + "segs (a string, not a set)"},
+		"values of another type": {[]string{"SET", p + "v:d", "x"}, p + "v:d (a string, not a hash)"},
+		"lease of another type":  {[]string{"SET", p + "lease", "x"}, p + "lease (a string, not a hash)"},
+		"last line no number":    {[]string{"HSET", p + "tails", "#", "seven"}, `"tails" of ` + sid},
+		"last line huge":         {[]string{"HSET", p + "tails", "#", "99999999999999999999"}, `"tails" of ` + sid},
+		"versions no number":     {[]string{"HSET", p + "lease", "seq", "x"}, `"seq" of ` + sid},
+		"versions at their end":  {[]string{"HSET", p + "lease", "seq", "9223372036854775807"}, `"seq" of ` + sid},
+		"versions with a nought": {[]string{"HSET", p + "lease", "seq", "007"}, `"seq" of ` + sid},
+		"people huge":            {[]string{"HSET", p + "lease", "people", "9223372036854775807"}, `"people" of ` + sid},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := c.poison[1]
+			kept := s.Do("EVAL", "return redis.call('EXISTS', KEYS[1]) == 1 and redis.call('COPY', KEYS[1], KEYS[1]..'-kept', 'REPLACE') or 0", "1", k)
+			if c.poison[0] == "SET" {
+				s.Do("DEL", k)
+			}
+			s.Do(c.poison...)
+			line := store.Line{Journal: "case", N: 1, Prev: strings.Repeat("0", 64), Hash: strings.Repeat("1", 64), Data: []byte("{}")}
+			err := db.Commit(ctx, store.Commit{Scope: sid, Writes: []store.Write{{Key: key("d"), Data: []byte("1")}}, Lines: []store.Line{line}})
+			var refused interface{ Refused() bool }
+			if !errors.Is(err, ErrPoisoned) || !errors.As(err, &refused) || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got %v, want %s in it", err, c.want)
+			}
+			s.Do("DEL", k)
+			if strings.Contains(kept, "1") {
+				s.Do("RENAME", k+"-kept", k)
+			}
+			if _, err := db.Get(ctx, key("d")); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("it left half of it: %v", err)
+			}
+			if ls, err := db.Lines(ctx, sid, 0); err != nil || len(ls) > 0 {
+				t.Errorf("it left a line: %v, %v", ls, err)
+			}
+		})
+	}
+}
+
+// TestLeaseWithoutEnd: a lease that ends long after one lease time was not made by this clock, which somebody
+// has set back, or by hand. It ends one lease time after somebody wanted it, unless its holder renews.
+func TestLeaseWithoutEnd(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	ctx := t.Context()
+	const ttl = 400 * time.Millisecond
+	one, err := db.Acquire(ctx, sid, "one", ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := func() { s.Do("HINCRBY", "gb1:ghostbot:{"+sid+"}:lease", "expires", "300000000") } // five minutes
+	back()
+	var held *store.HeldError
+	if _, err := db.Acquire(ctx, sid, "two", ttl); !errors.As(err, &held) || held.Left > ttl {
+		t.Fatalf("a lease that is held: %v", err)
+	}
+	if one, err = db.Renew(ctx, one); err != nil {
+		t.Fatalf("its holder renews: %v", err)
+	}
+	time.Sleep(ttl / 2)
+	if _, err := db.Acquire(ctx, sid, "two", ttl); !errors.Is(err, store.ErrHeld) {
+		t.Fatalf("a lease that was renewed: %v", err)
+	}
+	back()
+	_, _ = db.Acquire(ctx, sid, "two", ttl)
+	time.Sleep(ttl + 50*time.Millisecond)
+	two, err := db.Acquire(ctx, sid, "two", ttl)
+	if err != nil || two.Fence <= one.Fence {
+		t.Errorf("%+v after %+v: %v", two, one, err)
+	}
+	if _, err := db.Renew(ctx, one); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("the old holder renews: %v", err)
+	}
+	s.Do("HSET", "gb1:ghostbot:{"+sid+"}:lease", "fence", "garbage", "expires", "1")
+	if three, err := db.Acquire(ctx, sid, "three", ttl); err != nil || three.Fence <= two.Fence {
+		t.Errorf("behind a fence that is none: %+v after %+v: %v", three, two, err)
+	}
+}
+
+// TestReplicaRefuses: a replica may lack what was written a moment ago. It says that it only reads, and
+// neither that a lease was lost nor that somebody was faster.
+func TestReplicaRefuses(t *testing.T) {
+	s := sim.Start(t)
+	r := sim.Start(t, "--replicaof", fmt.Sprintf("127.0.0.1 %d", s.Port))
+	s.Follow(r)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	l, err := db.Acquire(t.Context(), sid, "one", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
+	r.Do("REPLICAOF", "127.0.0.1", strconv.Itoa(sim.FreePort(t))) // what it has stays as it is
+	v, err := View(Options{URL: r.URL()})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer v.Close()
+	l.Fence++ // as an older state of the scope looks
+	_, err1 := v.Acquire(t.Context(), sid, "two", time.Minute)
+	_, err2 := v.Renew(t.Context(), l)
+	err3 := v.Commit(t.Context(), store.Commit{Scope: sid, Fence: l.Fence, Writes: []store.Write{{Key: key("a"), Data: []byte("1")}}})
+	err4 := v.Release(t.Context(), l)
+	for i, err := range []error{err1, err2, err3, err4} {
+		if !errors.Is(err, store.ErrUnavailable) || !strings.Contains(err.Error(), "only reads") {
+			t.Errorf("%d: %v", i, err)
+		}
+	}
+}
+
+// TestRegistryForgotten: a process enters a scope into the registry again when the store was replaced.
+func TestRegistryForgotten(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	ctx := t.Context()
+	put := func(name string) {
+		t.Helper()
+		if _, err := db.Put(ctx, key(name), []byte("1"), store.Absent); err != nil {
+			t.Fatal(err)
+		}
+	}
+	put("a")
+	if _, err := db.Acquire(ctx, sid, "one", time.Millisecond); err != nil {
+		t.Fatal(err)
+	}
+	s.Do("SREM", "gb1:ghostbot:{deployment}:scopes", sid)
+	s.Kill()
+	s.Up()
+	_, _ = db.Acquire(ctx, sid, "one", time.Millisecond) // meets the new epoch
+	put("b")
+	if got, err := db.Scopes(ctx); err != nil || !cmp.Equal(got, []string{sid}) {
+		t.Errorf("scopes %v, %v", got, err)
+	}
+}
+
+func TestSkew(t *testing.T) {
+	s := sim.Start(t)
+	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	if ahead, err := db.Skew(t.Context()); err != nil || ahead.Abs() > time.Second {
+		t.Errorf("one machine: %s, %v", ahead, err)
+	}
+	s.Kill()
+	if _, err := db.Skew(t.Context()); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("without a store: %v", err)
+	}
+	c := sim.NewClock(t)
+	s = sim.StartWith(t, c)
+	db = openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	for _, off := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
+		c.Set(off)
+		if ahead, err := db.Skew(t.Context()); err != nil || (ahead+off).Abs() > 2*time.Second {
+			t.Errorf("a store %s ahead: %s, %v", off, ahead, err)
+		}
 	}
 }
 

@@ -19,6 +19,7 @@ type Server struct {
 	Port int
 	Dir  string
 	args []string
+	env  []string
 	cmd  *exec.Cmd
 	t    testing.TB
 }
@@ -68,6 +69,7 @@ func (s *Server) Up() {
 	s.t.Helper()
 	s.cmd = exec.Command("redis-server", s.args...)
 	s.cmd.Dir = s.Dir
+	s.cmd.Env = append(os.Environ(), s.env...)
 	if err := s.cmd.Start(); err != nil {
 		s.t.Fatalf("redis-server: %v", err)
 	}

@@ -11,12 +11,22 @@
 -- A fence is larger than every earlier one. Under another replication id, and where there is no
 -- lease, earlier ones may have been lost, a second of them or, with an old backup, a month: it jumps to the
 -- clock's microseconds, which nobody who counts upwards reaches. A clock that is behind adds a jump that
--- is not the same twice.
+-- is not the same twice. So it does where the fence is no number.
+--
+-- A lease ends one lease time from now at the latest, whatever stands there: a clock that was set back, or a
+-- hand, would keep everybody from the scope for as long. Whoever holds it renewed before now, and stops by its own
+-- clock before that.
 local lease = KEYS[1]
 local f = newer(lease)
 if f then return {'newer', f} end
 local now, e = clock(), epoch()
-local l = redis.call('HMGET', lease, 'fence', 'owner', 'expires', 'lease_epoch', 'epoch', 'people')
+local l = redis.call('HMGET', lease, 'fence', 'owner', 'expires', 'lease_epoch', 'epoch', 'people', 'ttl')
+local ttl = tonumber(l[7] or '')
+if l[2] and ttl and (tonumber(l[3]) or 0) > now + ttl then
+  l[3] = int(now + ttl)
+  redis.call('HSET', lease, 'expires', l[3])
+end
+if l[1] and not tonumber(l[1]) then l[1] = false end
 local fence = math.max(tonumber(l[1] or '0') or 0, tonumber(ARGV[4]))
 if l[4] and l[4] ~= e then
   if ARGV[3] ~= e then return {'epoch', e} end
@@ -28,6 +38,6 @@ else
 end
 if fence >= 9007199254740992 then return {'poisoned', 'fence', 'it is larger than scripts can count (2^53): the next one would be the same'} end
 local expires = now + tonumber(ARGV[2])
-redis.call('HSET', lease, 'format', FORMAT, 'fence', int(fence), 'owner', ARGV[1], 'expires', int(expires), 'lease_epoch', e)
+redis.call('HSET', lease, 'format', FORMAT, 'fence', int(fence), 'owner', ARGV[1], 'expires', int(expires), 'ttl', ARGV[2], 'lease_epoch', e)
 redis.call('HSETNX', lease, 'epoch', e)
 return {'ok', int(fence), int(expires), l[6] or '0'}

@@ -32,7 +32,9 @@ local ls = writes + 5 * tonumber(ARGV[6])
 -- Which lines are new, and do they follow?
 local fresh, follows = {}, true
 local tail = {}
-local last = tonumber(redis.call('HGET', tails, '#') or '0')
+local last = redis.call('HGET', tails, '#') or '0'
+if not counts(last) then return {'poisoned', 'tails', 'the number of its last line is none'} end
+last = tonumber(last)
 for i = 0, tonumber(ARGV[7]) - 1 do
   local a = ls + 5 * i
   local j, n, prev, hash, data = ARGV[a], ARGV[a + 1], ARGV[a + 2], ARGV[a + 3], ARGV[a + 4]
@@ -91,7 +93,7 @@ redis.call('SCARD', segs)
 redis.call('XLEN', lines)
 for i = 5, #KEYS do redis.call('HLEN', KEYS[i]) end
 for _, name in ipairs({'seq', 'people'}) do
-  if not string.match(redis.call('HGET', lease, name) or '0', '^%d+$') then return {'poisoned', name, 'it is no number'} end
+  if not counts(redis.call('HGET', lease, name) or nil) then return {'poisoned', name, 'it is no number that can be increased'} end
 end
 for _, a in ipairs(fresh) do
   redis.call('XADD', lines, ARGV[a + 1] .. '-0', 'j', ARGV[a], 'p', ARGV[a + 2], 'h', ARGV[a + 3], 'd', ARGV[a + 4])

@@ -3,7 +3,7 @@
 -- Keys of one scope S share the hash tag {S}, so that a script runs on one node
 -- of a cluster. With the prefix P = gb1:NAMESPACE:{S}: they are
 --
---   P lease   hash    format, owner, fence, expires (µs), seq, lease_epoch, epoch, people
+--   P lease   hash    format, owner, fence, expires (µs), ttl (µs), seq, lease_epoch, epoch, people
 --   P tails   hash    journal -> hash of its last line; '#' -> number of the last line
 --   P lines   stream  id N-0; fields j (journal), p (prev), h (hash), d (line)
 --   P segs    set     first segments of the names that hold something
@@ -31,6 +31,12 @@ local function epoch()
 end
 
 local function int(x) return string.format('%.0f', x) end
+
+-- counts reports whether a stored number can be counted on: what Redis itself would increase, below
+-- 2^53. nil is 0.
+local function counts(s)
+  return not s or s == '0' or (#s <= 15 and string.match(s, '^[1-9]%d*$') ~= nil)
+end
 
 -- newer reports the format of a scope that this program must not touch.
 local function newer(lease)

@@ -2,7 +2,9 @@
 --
 -- KEYS  1 lease, 2 value hash
 -- ARGV  1 prefix
--- returns  {'ok', name, version, data, name, version, data, ...} {'newer', format} {'poisoned', name, why}
+-- returns  {'ok', name, version, data, name, version, data, ...} {'newer', format}
+--          version '': somebody else wrote the value, and data says what is wrong with it; the others
+--          are as they were
 local f = newer(KEYS[1])
 if f then return {'newer', f} end
 local out = {'ok'}
@@ -10,9 +12,11 @@ local names = redis.call('HKEYS', KEYS[2])
 for i = 1, #names do
   local name = names[i]
   if string.sub(name, 1, #ARGV[1]) == ARGV[1] then
-    if redis.call('HSTRLEN', KEYS[2], name) > MAXDATA then return {'poisoned', name, 'it is longer than any value may be'} end
-    local version, data = split(redis.call('HGET', KEYS[2], name))
-    if not version then return {'poisoned', name, 'it is not of the form that ghostbot writes'} end
+    local version, data = '', 'it is longer than any value may be'
+    if redis.call('HSTRLEN', KEYS[2], name) <= MAXDATA then
+      version, data = split(redis.call('HGET', KEYS[2], name))
+      if not version then version, data = '', 'it is not of the form that ghostbot writes' end
+    end
     out[#out + 1] = name
     out[#out + 1] = version
     out[#out + 1] = data

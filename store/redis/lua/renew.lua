@@ -10,5 +10,5 @@ local now = clock()
 local l = redis.call('HMGET', lease, 'owner', 'fence', 'expires', 'lease_epoch', 'people')
 if l[1] ~= ARGV[1] or l[2] ~= ARGV[2] or (tonumber(l[3]) or 0) <= now or l[4] ~= epoch() then return {'fence'} end
 local expires = now + tonumber(ARGV[3])
-redis.call('HSET', lease, 'expires', int(expires))
+redis.call('HSET', lease, 'expires', int(expires), 'ttl', ARGV[3])
 return {'ok', int(expires), l[5] or '0'}
