@@ -257,7 +257,7 @@ type Intent struct {
 	Dir      string        `json:"dir"`
 	Digest   string        `json:"digest"`
 	Timeout  time.Duration `json:"timeout_ns"`
-	Deadline time.Time     `json:"deadline"` // by this host's clock
+	Deadline time.Time     `json:"deadline"` // by the clock that expiries are made with
 	Host     string        `json:"host"`
 	BootID   string        `json:"boot_id"`
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	goredis "github.com/redis/go-redis/v9"
 
@@ -92,10 +93,30 @@ func Look(ctx context.Context, o Options) (string, error) {
 	if err := db.whose(ctx); err != nil {
 		return "", fmt.Errorf("redis: %w", err)
 	}
-	if _, err := db.Now(ctx); err != nil { // its user may run scripts
+	ahead, err := db.Skew(ctx) // also: its user may run scripts
+	if err != nil {
 		return "", fmt.Errorf("redis: %w", err)
 	}
+	if why := Apart(ahead); why != "" {
+		return "", fmt.Errorf("redis: %s", why)
+	}
 	return db.Describe(), nil
+}
+
+// MaxSkew is how far the clocks of a replica and of its store may be apart without a word.
+const MaxSkew = 30 * time.Second
+
+// Apart says what it means that a machine's clock is ahead of the store's by so much; "": nothing.
+func Apart(ahead time.Duration) string {
+	if ahead.Abs() <= MaxSkew {
+		return ""
+	}
+	where := "ahead of"
+	if ahead < 0 {
+		where = "behind"
+	}
+	return fmt.Sprintf("this machine's clock is %s %s that of redis: times in journals and reports, and codes of second factors, are of this machine, while leases and expiries count by redis's clock; set whichever is wrong (NTP)",
+		ahead.Abs().Round(time.Second), where)
 }
 
 // whose says that the store is another deployment's. Without keys, and before the first

@@ -18,6 +18,7 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 	}
 	past := ""
 	for range 2 {
+		asked := time.Now()
 		r, err := db.write(ctx, "acquire", scope, []string{db.key(scope, "lease")}, owner, ttl.Microseconds(), past, strconv.FormatUint(db.top.Load(), 10))
 		if err != nil {
 			return store.Lease{}, fmt.Errorf("acquire %s: %w", scope, err)
@@ -26,6 +27,7 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 		case "ok":
 			l.Fence, err = strconv.ParseUint(r[1], 10, 64)
 			l.Expires = micro(r[2])
+			db.told(asked, l.Expires.Add(-ttl))
 			db.Above(l.Fence)
 			db.people.Store(scope, r[3])
 			return l, err
@@ -52,6 +54,7 @@ func (db *DB) Above(fence uint64) {
 // Renew implements [store.DB]. Watchers of the scope get a signal when people wrote since
 // the last renewal, whether or not a hint reached this process.
 func (db *DB) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	asked := time.Now()
 	r, err := db.write(ctx, "renew", l.Scope, []string{db.key(l.Scope, "lease")}, l.Owner, strconv.FormatUint(l.Fence, 10), l.TTL.Microseconds())
 	if err != nil {
 		return store.Lease{}, fmt.Errorf("renew %s: %w", l.Scope, err)
@@ -60,6 +63,7 @@ func (db *DB) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
 		return store.Lease{}, store.ErrFenced
 	}
 	l.Expires = micro(r[1])
+	db.told(asked, l.Expires.Add(-l.TTL))
 	if last, _ := db.people.Swap(l.Scope, r[2]); last != r[2] {
 		db.hints.signal(db.key(l.Scope, "w"))
 	}

@@ -49,12 +49,13 @@ type DB struct {
 	prefix  string
 	scripts map[string]script
 	known   sync.Map // scope that the registry names -> until when that is believed
-	told    sync.Map // keys of values that lists left out
+	foreign sync.Map // keys of values that lists left out
 	people  sync.Map // scope that is held -> commits of people at the last renewal
 	record  Record
 	hints   hints
 	top     atomic.Uint64 // the largest fence that this process knows of
 
+	offset    atomic.Int64 // how far the store's clock was ahead of this machine's when it last told
 	followers atomic.Int64 // how many replicas a primary had when [DB.Fit] looked
 
 	mu   sync.Mutex
@@ -229,7 +230,7 @@ func (db *DB) register(ctx context.Context, scope string) error {
 
 // refused tells, once for each key, that a list leaves a value out.
 func (db *DB) refused(k store.Key, why string) {
-	if _, told := db.told.LoadOrStore(k, true); !told && db.o.Refused != nil {
+	if _, told := db.foreign.LoadOrStore(k, true); !told && db.o.Refused != nil {
 		db.o.Refused(poisoned(k.Scope, k.Name, why))
 	}
 }
@@ -341,13 +342,23 @@ func (db *DB) Skew(ctx context.Context) (time.Duration, error) {
 	if err != nil {
 		return 0, err
 	}
-	took := time.Since(before)
-	ahead := before.Add(took / 2).Sub(theirs)
-	if ahead.Abs() <= took {
-		return 0, nil
-	}
-	return ahead, nil
+	return -db.told(before, theirs), nil
 }
+
+// told notes what the store's clock was between a time and now, and returns how far it is ahead.
+func (db *DB) told(before, theirs time.Time) time.Duration {
+	took := time.Since(before)
+	ahead := theirs.Sub(before.Add(took / 2))
+	if ahead.Abs() <= took {
+		ahead = 0
+	}
+	db.offset.Store(int64(ahead))
+	return ahead
+}
+
+// Clock is the store's clock as this process knows it, by the last lease that it took or renewed, or by
+// [DB.Skew]. What [DB.Now] and deadlines are compared with is made with it.
+func (db *DB) Clock() time.Time { return time.Now().Add(time.Duration(db.offset.Load())) }
 
 // micro is a time in microseconds as the scripts write it.
 func micro(s string) time.Time {

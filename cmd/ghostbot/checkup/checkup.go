@@ -346,6 +346,7 @@ var remedies = []struct{ word, what string }{
 	{"is a replica", "name the primary, or use redis+sentinel://"},
 	{"(set ", "change it in redis.conf, or with CONFIG SET and CONFIG REWRITE"},
 	{"replicas are connected", "connect the replicas, or lower GHOST_REDIS_REPLICAS"},
+	{"machine's clock", "doctor's line about Slack's clock tells which of the two is wrong"},
 	{"memory is full", "raise maxmemory"},
 	{"files to disk", "make space on Redis's disk"},
 }

@@ -70,10 +70,13 @@ func Open(ctx context.Context, o Options) (*State, error) {
 	raw, what := store.DB(files), "state directory"
 	if o.Redis.URL != "" {
 		what = "redis"
-		if s.shared, err = redis.Open(ctx, withKeys(o.Redis, o.Keys)); err != nil {
+		shared := withKeys(o.Redis, o.Keys)
+		shared.Refused = func(err error) { o.Log.Error("stored value ignored", "why", err) }
+		if s.shared, err = redis.Open(ctx, shared); err != nil {
 			s.Close()
 			return nil, err
 		}
+		s.clock(ctx)
 		if why := s.shared.Risk(); why != "" {
 			o.Log.Warn("a failover of redis may lose what was acknowledged", "why", why)
 		}
@@ -191,6 +194,24 @@ func (s *State) unfinished(ctx context.Context, sid string) (string, error) {
 	return ": " + strings.Join(list, "; "), err
 }
 
+// clock says in the log that this machine's clock or the store's is wrong. Nothing is decided by this
+// machine's, so that cases go on.
+func (s *State) clock(ctx context.Context) {
+	if ahead, err := s.shared.Skew(ctx); err == nil {
+		if why := redis.Apart(ahead); why != "" {
+			s.o.Log.Error("a clock is wrong", "why", why)
+		}
+	}
+}
+
+// Now is the clock of what the store compares with its own: expiries and deadlines are made with it.
+func (s *State) Now() time.Time {
+	if s.shared != nil {
+		return s.shared.Clock()
+	}
+	return time.Now()
+}
+
 // still says in the log, when a case is opened and once a minute at most, that somebody has set the
 // store since in a way that [Open] would have refused. Cases go on: what it may forget is said when it does.
 func (s *State) still(ctx context.Context) {
@@ -201,6 +222,7 @@ func (s *State) still(ctx context.Context) {
 	if err := s.shared.Fit(ctx); err != nil && !errors.Is(err, store.ErrUnavailable) {
 		s.o.Log.Error("redis is not as it was at the start, and would be refused now", "why", err)
 	}
+	s.clock(ctx)
 }
 
 // compare says what a store that may have forgotten the last of a case had of it, against the
