@@ -202,7 +202,7 @@ func confidence(c string) string {
 // ask puts a question to people and waits. The answer entry, which Ask writes,
 // is what the next step follows.
 func (a *Agent) ask(ctx context.Context, q Question) error {
-	q.Expires = a.o.Now().UTC().Add(a.o.QuestionTTL)
+	q.Expires = a.o.Clock().UTC().Add(a.o.QuestionTTL)
 	if old, ok := a.s.asked[q.ID]; ok {
 		q = old
 	}

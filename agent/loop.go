@@ -46,6 +46,7 @@ type Options struct {
 	QuestionTTL time.Duration // how long people may think; default 30 min
 	Lease       time.Duration // how long a former holder may still act; default 12 s
 	Now         func() time.Time
+	Clock       func() time.Time // of whoever decides that a question has expired; nil: Now
 	Log         *slog.Logger
 }
 
@@ -78,6 +79,9 @@ func New(o Options) (*Agent, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Clock == nil {
+		o.Clock = o.Now
 	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)

@@ -65,6 +65,7 @@ type Options struct {
 	Save      func(ctx context.Context, c agent.Case) error
 	TTL       time.Duration // how long people may think; default 30 min
 	Now       func() time.Time
+	Clock     func() time.Time // of whoever decides that a question has expired; nil: Now
 }
 
 // Sweep is one sweep. It is used once, by one goroutine.
@@ -80,6 +81,9 @@ func New(o Options) (*Sweep, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Clock == nil {
+		o.Clock = o.Now
 	}
 	return &Sweep{o: o}, nil
 }
@@ -192,7 +196,7 @@ func (s *Sweep) question(list []orchestrator.Leftover) (q agent.Question, any bo
 		}
 		return q, false
 	}
-	q.ID, q.Kind, q.Who, q.Grants, q.Expires = QuestionID, AskSweep, "approvers", Clean, s.o.Now().UTC().Add(s.o.TTL)
+	q.ID, q.Kind, q.Who, q.Grants, q.Expires = QuestionID, AskSweep, "approvers", Clean, s.o.Clock().UTC().Add(s.o.TTL)
 	// The first one is what silence means.
 	q.Options = []agent.Option{{Key: Skip, Label: "Skip"}, {Key: Review, Label: "Review each"}, {Key: Clean, Label: "Clean all"}}
 	q.Text = fmt.Sprintf("%s left over and may be removed: %s.", things(len(q.Commands)), strings.Join(offered, "; "))

@@ -59,6 +59,7 @@ type Options struct {
 	Save      func(ctx context.Context, c agent.Case) error
 	TTL       time.Duration // how long people may think; default 30 min
 	Now       func() time.Time
+	Clock     func() time.Time // of whoever decides that a question has expired; nil: Now
 }
 
 // Triage is one of them. It is used once, by one goroutine.
@@ -77,6 +78,9 @@ func New(o Options) (*Triage, error) {
 	}
 	if o.Now == nil {
 		o.Now = time.Now
+	}
+	if o.Clock == nil {
+		o.Clock = o.Now
 	}
 	return &Triage{o: o}, nil
 }
@@ -252,7 +256,7 @@ func does(r hosts.Row) string {
 // what silence means.
 func (t *Triage) question(n int, head string, seen hosts.Seen, rows []hosts.Row) agent.Question {
 	q := agent.Question{
-		ID: "triage-" + strconv.Itoa(n), Kind: AskTriage, Who: "anyone", Text: head, Expires: t.o.Now().UTC().Add(t.o.TTL),
+		ID: "triage-" + strconv.Itoa(n), Kind: AskTriage, Who: "anyone", Text: head, Expires: t.o.Clock().UTC().Add(t.o.TTL),
 		Options: []agent.Option{{Key: Leave, Label: "Dismiss"}, {Key: Explain, Label: "Explain"}, {Key: Apply, Label: "Apply selected"}},
 	}
 	for i, r := range rows {

@@ -282,16 +282,16 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 		Self: p.self, Dir: dir, Owner: p.state.Deployment(), Left: &cloud.Left{AuditDir: p.auditDir, WorkDir: p.workDir, SelfID: parts.SessionID, Open: p.open}})
 	if parts.Opened.Kind == agent.KindSweep {
 		return sweep.New(sweep.Options{SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
-			People: parts.People, Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL, Now: p.state.Now})
+			People: parts.People, Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL, Clock: p.state.Now})
 	}
 	if parts.Opened.Kind == agent.KindTriage {
 		return triage.New(triage.Options{SessionID: parts.SessionID, Self: p.self, Journal: parts.Log.Journal(audit.Case), Gate: shell, People: parts.People,
-			Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL, Now: p.state.Now})
+			Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL, Clock: p.state.Now})
 	}
 	return agent.New(agent.Options{
 		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
-		Self: p.self, MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log, Now: p.state.Now,
+		Self: p.self, MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log, Clock: p.state.Now,
 	})
 }
 
