@@ -26,7 +26,8 @@ type Recovered struct {
 	File    string      `json:"file"`
 	SHA256  string      `json:"sha256"`
 	Bytes   int64       `json:"bytes"`
-	Entries []Forgotten `json:"entries"`
+	Entries []Forgotten `json:"entries"`        // the first and the last of them, when there are many
+	More    int         `json:"more,omitempty"` // how many the list leaves out; the file has all
 }
 
 // Forgotten is one entry that was moved aside.
@@ -297,14 +298,41 @@ func describe(dir *beneath.Dir, name string) (Recovered, error) {
 		if b.Command == "" {
 			b.Command = strings.Join(b.Argv, " ")
 		}
+		b.Command = Clip(b.Command)
 		r.Entries = append(r.Entries, Forgotten{N: e.N, Kind: e.Kind, Hash: e.Hash, What: b.Command})
 		if e.Kind == "intent" {
 			ran = append(ran, b.Command)
 		}
 	}
-	r.Text = fmt.Sprintf("A machine had %d entries of this case that the store has lost and others have since written over. They are kept there in %s and count no more.", len(r.Entries), name)
+	n := len(r.Entries)
+	if n > 2*forgottenMax {
+		r.More = n - 2*forgottenMax
+		r.Entries = slices.Concat(r.Entries[:forgottenMax], r.Entries[n-forgottenMax:])
+	}
+	r.Text = fmt.Sprintf("A machine had %d entries of this case that the store has lost and others have since written over. They are kept there in %s and count no more.", n, name)
 	if len(ran) > 0 {
-		r.Text += " Started and forgotten, so that the outcome is unknown: " + strings.Join(ran, "; ") + "."
+		r.Text += " Started and forgotten, so that the outcome is unknown: " + strings.Join(Abridged(ran, func(n int) string { return fmt.Sprintf("(%d more)", n) }), "; ") + "."
 	}
 	return r, nil
+}
+
+// forgottenMax is how many entries from each end a list names: an entry is read whole by whoever opens the
+// case, however much was lost.
+const forgottenMax = 100
+
+// Abridged is a list of at most 13: of a longer one the first and last six, and what stands for the others.
+func Abridged(list []string, rest func(n int) string) []string {
+	if n := len(list); n > 12 {
+		return slices.Concat(list[:6], []string{rest(n - 12)}, list[n-6:])
+	}
+	return list
+}
+
+// Clip is a text of a list, cut where it is longer than people read there.
+func Clip(s string) string {
+	const most = 300
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
 }

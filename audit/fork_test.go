@@ -1,8 +1,12 @@
 package audit
 
 import (
+	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -199,4 +203,36 @@ func sizes(t *testing.T, dir string) string {
 		out.WriteString(f.Name() + " " + string(b) + "\n")
 	}
 	return out.String()
+}
+
+// TestManyForgotten: an entry about a long file names its ends and what they leave out, and stays short.
+func TestManyForgotten(t *testing.T) {
+	at := t.TempDir()
+	var b bytes.Buffer
+	for i := range 1000 {
+		body, err := json.Marshal(map[string]string{"command": fmt.Sprint(i, strings.Repeat("x", 4000))})
+		if err != nil {
+			t.Fatal(err)
+		}
+		e := Entry{SessionID: forkSID, N: uint64(i + 1), Journal: Shell, Kind: "intent", Body: body, Prev: strings.Repeat("0", 64)}
+		sum := sha256.Sum256(e.hashed())
+		e.Hash = hex.EncodeToString(sum[:])
+		b.Write(append(e.Line(), '\n'))
+	}
+	if err := os.WriteFile(filepath.Join(at, "f"), b.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	dir, err := beneath.Open(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer dir.Close()
+	r, err := describe(dir, "f")
+	if err != nil || len(r.Entries) != 2*forgottenMax || r.More != 800 || r.Entries[0].N != 1 || r.Entries[199].N != 1000 {
+		t.Fatalf("%d entries, %d more, %v", len(r.Entries), r.More, err)
+	}
+	data, err := json.Marshal(r)
+	if err != nil || len(data) > 128<<10 || !strings.Contains(r.Text, "had 1000 entries") || !strings.Contains(r.Text, "(988 more)") || len(r.Text) > 8<<10 {
+		t.Errorf("%d bytes, %v: %.300s", len(data), err, r.Text)
+	}
 }

@@ -75,7 +75,9 @@ func (l *Lobby) File(ctx context.Context) error {
 			bad = errors.Join(bad, fmt.Errorf("feedback %s: %w", v.Key.Name, err))
 			continue
 		}
-		if err := l.file(ctx, o); err != nil {
+		if err := l.file(ctx, o); errors.Is(err, bot.ErrNoCase) {
+			l.o.Log.Warn("an opinion about a case that is deleted is dropped", "session_id", o.SessionID)
+		} else if err != nil {
 			bad = errors.Join(bad, fmt.Errorf("feedback about %s: %w", o.SessionID, err))
 			continue
 		}
@@ -118,6 +120,9 @@ func (l *Lobby) append(ctx context.Context, o Opinion) (err error) {
 			err = rerr
 		}
 	}()
+	if _, err := l.desk.Case(ctx, o.SessionID); err != nil {
+		return err // deleted before the lease was taken: an entry would bring it back
+	}
 	log, err := l.o.OpenLog(ctx, o.SessionID, lease.Fence)
 	if err != nil {
 		return fmt.Errorf("open journals: %w", err)

@@ -255,8 +255,10 @@ func (l *Lobby) Waiting(ctx context.Context, user string, want func(bot.CaseInfo
 			continue
 		}
 		of, err := l.waitingIn(ctx, user, c)
-		if err != nil {
+		if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 			return out, err
+		} else if err != nil { // it hides no other
+			l.o.Log.Warn("what waits in a case is not known", "session_id", c.SessionID, "err", err)
 		}
 		out = append(out, of...)
 	}

@@ -428,3 +428,62 @@ func TestFeedback(t *testing.T) {
 		t.Errorf("no case: %v", err)
 	}
 }
+
+// odd is a store in which somebody else wrote to a case.
+type odd struct {
+	store.DB
+	scope string
+	err   error
+}
+
+func (o odd) List(ctx context.Context, scope, prefix string) ([]store.Value, error) {
+	if scope == o.scope {
+		return nil, o.err
+	}
+	return o.DB.List(ctx, scope, prefix)
+}
+
+// TestWaitingBesideACaseThatCannotBeRead: one case hides no other; a store that is away hides all.
+func TestWaitingBesideACaseThatCannotBeRead(t *testing.T) {
+	h := newHall(t, nil)
+	bad, good := h.open("d", "same", "C1"), h.open("e", "other", "C1")
+	data, _ := json.Marshal(proposal.Stored{State: bot.StatePending, Proposal: safeexec.Proposal{Display: "tcpdump -i lo", Expires: time.Now().Add(time.Hour), AuditID: good + "_007", Class: safeexec.Risky}})
+	_, _, err := h.db.Once(t.Context(), proposal.Key(good, "a"), data)
+	h.must(err)
+	every := func(bot.CaseInfo) bool { return true }
+	h.l.o.DB = odd{h.db, bad, errors.New("somebody else wrote to it")}
+	if got, err := h.l.Waiting(t.Context(), "U1", every); err != nil || len(got) != 1 || got[0].SessionID != good {
+		t.Errorf("Waiting = %+v, %v", got, err)
+	}
+	h.l.o.DB = odd{h.db, bad, store.ErrUnavailable}
+	if _, err := h.l.Waiting(t.Context(), "U1", every); !errors.Is(err, store.ErrUnavailable) {
+		t.Errorf("without a store: %v", err)
+	}
+}
+
+// forgetting is a store in which a case is deleted while its lease is waited for.
+type forgetting struct{ store.DB }
+
+func (f forgetting) Acquire(ctx context.Context, scope, owner string, ttl time.Duration) (store.Lease, error) {
+	l, err := f.DB.Acquire(ctx, scope, owner, ttl)
+	if err == nil {
+		err = f.DB.Commit(ctx, store.Commit{Scope: store.Deployment, Writes: []store.Write{{Key: store.Key{Scope: store.Deployment, Name: "case/" + scope}}}})
+	}
+	return l, err
+}
+
+// TestFeedbackAboutADeletedCase: an opinion that comes too late brings nothing of the case back, and goes.
+func TestFeedbackAboutADeletedCase(t *testing.T) {
+	h := newHall(t, nil)
+	sid := h.open("d", "same", "C1")
+	h.close(sid)
+	h.must(h.l.Feedback(t.Context(), Opinion{SessionID: sid, Feedback: show.Feedback{By: "U1", Text: "late"}}))
+	h.l.o.DB = forgetting{h.db}
+	h.must(h.l.File(t.Context()))
+	if n := h.kinds(sid, show.KindOfFeedback); n != 0 {
+		t.Errorf("%d opinions in the journal of a deleted case", n)
+	}
+	if vs, err := h.db.List(t.Context(), store.Deployment, "feedback/"); err != nil || len(vs) != 0 {
+		t.Errorf("left: %v, %v", vs, err)
+	}
+}

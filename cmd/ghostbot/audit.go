@@ -18,6 +18,7 @@ import (
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
 	"ghostbot/cmd/ghostbot/evidence"
+	"ghostbot/cmd/ghostbot/forget"
 	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
@@ -209,6 +210,9 @@ func auditVerify(c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
 }
 
 func unknownCase(c *cli, sid string) error {
+	if why := forget.Tombstone(c.audits(), sid); why != "" {
+		return fail(exitNegative, "%s", why)
+	}
 	return fail(exitNegative, "unknown case: there are no journals of %s in %s", sid, c.audits())
 }
 

@@ -28,6 +28,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"ghostbot/store"
@@ -117,15 +118,35 @@ func (d *DB) List(ctx context.Context, scope, prefix string) ([]store.Value, err
 	return out, nil
 }
 
-// Check says that a value of scope has no code of a known key, with the first of them.
+// Check says that a scope must not be used with these keys: none of its values has a code, as before there
+// was a key, or one has a code of another key, as when a key was taken away too early. What somebody else wrote
+// among them is left to [DB.List]: it keeps nobody from the rest.
 func (d *DB) Check(ctx context.Context, scope string) error {
 	vs, err := d.DB.List(ctx, scope, "")
+	if err != nil {
+		return err
+	}
+	var bad error
+	good := 0
 	for _, v := range vs {
-		if _, err := d.open(v); err != nil {
+		_, err := d.open(v)
+		if id, _, _, ok := split(v.Data); err != nil && ok && !d.has(id) {
 			return err
 		}
+		if err == nil {
+			good++
+		} else if bad == nil {
+			bad = err
+		}
 	}
-	return err
+	if good > 0 {
+		return nil
+	}
+	return bad
+}
+
+func (d *DB) has(id string) bool {
+	return slices.ContainsFunc(d.keys, func(k Key) bool { return k.ID == id })
 }
 
 // SealAll gives every value that has no code one of the first key, and returns how

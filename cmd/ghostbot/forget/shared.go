@@ -55,10 +55,16 @@ func (o Options) shared(ctx context.Context, s *home.State, sid string) (e Entry
 	if e, err = o.beginShared(ctx, s, sid); err != nil {
 		return e, err
 	}
+	if err := keep(ctx, s.DB, &l); err != nil {
+		return e, err
+	}
 	if err := dropAbout(ctx, s.DB, sid); err != nil {
 		return e, err
 	}
 	o.step("values")
+	if err := keep(ctx, s.DB, &l); err != nil {
+		return e, err
+	}
 	if err := s.Erase(ctx, l); err != nil {
 		return e, err
 	}
@@ -149,6 +155,19 @@ func take(ctx context.Context, db store.DB, sid string) (store.Lease, error) {
 		case <-t.C:
 		}
 	}
+}
+
+// keep takes the lease of a case again before what needs it: what came before may have taken longer than a lease,
+// such as copying and verifying a large journal. Whoever had it in between had a closed case.
+func keep(ctx context.Context, db store.DB, l *store.Lease) error {
+	n, err := db.Acquire(ctx, l.Scope, l.Owner, hold)
+	if errors.Is(err, store.ErrHeld) {
+		return ErrServed
+	}
+	if err == nil {
+		*l = n
+	}
+	return err
 }
 
 // dropAbout deletes the deployment's values about a case.

@@ -486,3 +486,58 @@ func TestWorkingDirectoryElsewhere(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+// TestSlowDeletion: a step that takes longer than the lease ends no deletion, unless somebody else has the case.
+func TestSlowDeletion(t *testing.T) {
+	for _, step := range []string{"deleting", "values"} {
+		for _, taken := range []bool{false, true} {
+			r := sim.Start(t)
+			m := newMachine(t, r.URL(), "one")
+			m.carry(t, true, sid)
+			m.at = func(at string) {
+				if at != step {
+					return
+				}
+				r.Do("HSET", "gb1:ghostbot:{"+sid+"}:lease", "expires", "1") // time passes
+				if taken {
+					must(m.DB.Acquire(t.Context(), sid, "somebody else", time.Minute))
+				}
+			}
+			_, err := Shared(t.Context(), m.Options, m.State, sid)
+			if taken != errors.Is(err, ErrServed) || !taken && err != nil {
+				t.Errorf("%s, taken %v: %v", step, taken, err)
+			}
+			if left := m.stored(t, r, sid); !taken && len(left) > 0 {
+				t.Errorf("%s: left %q", step, left)
+			}
+		}
+	}
+}
+
+// TestTombstone: whoever asks for a deleted case is told that it was deleted, when and by whom.
+func TestTombstone(t *testing.T) {
+	o := deployment(t)
+	if why := Tombstone(o.AuditDir, sid); why != "" {
+		t.Errorf("of a case that is there: %s", why)
+	}
+	o.at = func(step string) {
+		if why := Tombstone(o.AuditDir, sid); step == "deleting" && !strings.Contains(why, "deleted case: "+sid+" is being deleted, since 2") {
+			t.Errorf("in the middle: %s", why)
+		}
+	}
+	e, err := Case(t.Context(), o, sid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	why := Tombstone(o.AuditDir, sid)
+	for _, want := range []string{"deleted case: " + sid + " was deleted 2", `by "operator" ("asked by the customer")`, "it had 2 entries, its last head was " + e.Head, "register_002"} {
+		if !strings.Contains(why, want) {
+			t.Errorf("%q lacks %q", why, want)
+		}
+	}
+	for id, dir := range map[string]string{other: o.AuditDir, sid: t.TempDir()} {
+		if why := Tombstone(dir, id); why != "" {
+			t.Errorf("%s: %s", id, why)
+		}
+	}
+}

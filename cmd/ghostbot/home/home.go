@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -184,14 +183,14 @@ func (s *State) unfinished(ctx context.Context, sid string) (string, error) {
 	var list []string
 	err := proposal.Each(ctx, s.DB, sid, func(p proposal.Stored) error {
 		if p.State == bot.StatePending || p.State == bot.StateApproved {
-			list = append(list, fmt.Sprintf("%s (%s)", p.Proposal.Display, p.State))
+			list = append(list, fmt.Sprintf("%s (%s)", audit.Clip(p.Proposal.Display), p.State))
 		}
 		return nil
 	})
 	if len(list) == 0 {
 		return "", err
 	}
-	return ": " + strings.Join(list, "; "), err
+	return ": " + abridged(list, "; "), err
 }
 
 // clock says in the log that this machine's clock or the store's is wrong. Nothing is decided by this
@@ -260,18 +259,15 @@ func (s *State) compare(ctx context.Context, log *audit.Log, sid string, fence u
 		for _, e := range entries[from-1 : to] {
 			kinds = append(kinds, fmt.Sprintf("%d %s", e.N, e.Kind))
 		}
-		text += fmt.Sprintf("Entries %d to %d were gone there; they were put back from this machine's files: %s. ", from, to, abridged(kinds))
+		text += fmt.Sprintf("Entries %d to %d were gone there; they were put back from this machine's files: %s. ", from, to, abridged(kinds, ", "))
 	}
 	s.lost.Store(sid, text+"If another machine has later ones, an entry names them when it carries the case again. ")
 	return nil
 }
 
 // abridged is a list whose middle is left out when it is long.
-func abridged(list []string) string {
-	if n := len(list); n > 12 {
-		list = append(append(slices.Clone(list[:6]), fmt.Sprintf("(%d more)", n-12)), list[n-6:]...)
-	}
-	return strings.Join(list, ", ")
+func abridged(list []string, by string) string {
+	return strings.Join(audit.Abridged(list, func(n int) string { return fmt.Sprintf("(%d more)", n) }), by)
 }
 
 // Lock keeps a second process from serving the same state directory.

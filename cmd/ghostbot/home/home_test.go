@@ -385,3 +385,42 @@ func TestBackup(t *testing.T) {
 		t.Errorf("fence %d after %d", f, used)
 	}
 }
+
+// TestClocks: a store whose clock is another one is said so, and what it compares is made with its clock.
+func TestClocks(t *testing.T) {
+	c := redis.NewClock(t)
+	r := redis.StartWith(t, c)
+	var log bytes.Buffer
+	s := open(t, "one", r.URL())
+	s.o.Log = slog.New(slog.NewTextHandler(&log, nil))
+	s.clock(t.Context())
+	if log.Len() > 0 || time.Until(s.Now()).Abs() > time.Second {
+		t.Errorf("clocks agree; log %q, now %s", log.String(), s.Now())
+	}
+	for _, off := range []time.Duration{5 * time.Minute, -5 * time.Minute} {
+		c.Set(off)
+		l, err := s.DB.Acquire(t.Context(), sid, "one", time.Hour) // tells the time besides
+		if err != nil {
+			t.Fatal(err)
+		}
+		theirs, err := s.DB.Now(t.Context())
+		if err != nil || s.Now().Sub(theirs).Abs() > time.Second {
+			t.Errorf("%s: now %s, the store says %s (%v)", off, s.Now(), theirs, err)
+		}
+		c.Set(off / 2)
+		if _, err := s.DB.Renew(t.Context(), l); err != nil {
+			t.Fatal(err)
+		}
+		if ahead := time.Until(s.Now()); (ahead - off/2).Abs() > time.Second {
+			t.Errorf("after a renewal: %s, want %s", ahead, off/2)
+		}
+		log.Reset()
+		s.clock(t.Context())
+		if !strings.Contains(log.String(), "2m30s") || !strings.Contains(log.String(), map[bool]string{true: "behind", false: "ahead of"}[off > 0]) {
+			t.Errorf("%s: the log says %q", off, log.String())
+		}
+	}
+	if alone := open(t, "alone", ""); time.Until(alone.Now()).Abs() > time.Second {
+		t.Error("a state directory has another clock")
+	}
+}

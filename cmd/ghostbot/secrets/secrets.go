@@ -81,12 +81,35 @@ func inURL(v string) []string {
 		if p, has := u.User.Password(); has {
 			out = append(out, p)
 		}
+		if name := u.User.Username(); len(name) >= telling { // a token may stand alone there
+			out = append(out, name)
+		}
+	}
+	if _, q, has := strings.Cut(v, "?"); has { // also of what no parser takes
+		q, _, _ = strings.Cut(q, "#")
+		out = append(out, inQuery(q)...)
 	}
 	if m := userinfo.FindStringSubmatch(v); m != nil {
 		out = append(out, m[1])
 		if p, err := url.PathUnescape(m[1]); err == nil {
 			out = append(out, p)
 		}
+	}
+	return out
+}
+
+// inQuery are the values of a query that look like credentials, or are called so.
+func inQuery(q string) []string {
+	var out []string
+	for pair := range strings.FieldsFuncSeq(q, func(r rune) bool { return r == '&' || r == ';' }) {
+		name, value, _ := strings.Cut(pair, "=")
+		if value == "" || len(value) < telling && !credential.MatchString(name) {
+			continue
+		}
+		if plain, err := url.QueryUnescape(value); err == nil {
+			out = append(out, plain)
+		}
+		out = append(out, value)
 	}
 	return out
 }

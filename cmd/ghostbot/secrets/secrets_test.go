@@ -71,6 +71,10 @@ func TestOddValues(t *testing.T) {
 		{URL, "redis://user@db.example.com", nil},
 		{URL, "redis://:pa%ss@db.example.com", []string{"pa%ss"}}, // no URL, and the password shows all the same
 		{URL, "http://user:a@b@db.example.com", []string{"a@b", "a@b", "a@b"}},
+		{URL, "https://" + strings.Repeat("t", telling) + "@db.example.com", []string{strings.Repeat("t", telling)}}, // a token, and no password
+		{URL, "https://api.example.com/v1?key=k%2Fey&page=2&q=" + strings.Repeat("q", telling) + "#f", []string{"k/ey", "k%2Fey", strings.Repeat("q", telling), strings.Repeat("q", telling)}},
+		{URL, "https://api.example.com:port/%zz?access_token=word;x", []string{"word", "word"}}, // no URL
+		{URL, "https://api.example.com/?page=2&token=", nil},
 		{Headers, "alone", nil},
 		{Headers, "x-scope-orgid=production,x-api-key=hunter", []string{"hunter", "hunter", "hunter"}},
 		{Password, filepath.Join(dir, "none"), []string{""}},
