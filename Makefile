@@ -10,13 +10,14 @@ export GOFLAGS
 # where tests that skip for want of the real az say so; a new name each time, so that none is cached
 SKIPS := $(shell mktemp -u)
 
-.PHONY: conformance approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-scale bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
+.PHONY: outage fleet foreign conformance approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-scale bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
 	@echo "make test    everything that must hold: format, vet, staticcheck, tests with the race detector, end to end"
 	@echo "make build   bin/ghostbot and bin/ghostlab"
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
+	@echo "make outage  Redis away for 1 and 5 minutes; make fleet  300 cases on three disturbed replicas; make foreign  odd values in Redis (all are in make chaos)"
 	@echo "make azure   the real az against the local Azure, the long form"
 	@echo "make triage-rounds  10,000 rounds of the triage against recycled process numbers"
 	@echo "make approvals   2,000 approvals through a bad network, on a simulated clock; make soak   an hour of cases; make bench-ack   acknowledgements beside Bolt"
@@ -84,10 +85,19 @@ azure:
 chaos:
 	@echo "== kill at every write of a case"
 	@GHOST_CHAOS=all $(GO) test -timeout 6h -count 1 -v -run Kill ./internal/e2e/...
+	@$(MAKE) --no-print-directory outage fleet foreign
+
+outage:
 	@echo "== Redis away for one minute and for five"
-	@for s in 60 300; do GHOST_OUTAGE_SECONDS=$$s $(GO) test -timeout 30m -count 1 -v -run '^TestOutage$$' ./internal/e2e/... || exit 1; done
-	@echo "== three replicas on one Redis, 300 cases, disturbed for 10 minutes"
-	@GHOST_FLEET_CASES=300 GHOST_FLEET_SECONDS=600 $(GO) test -timeout 2h -count 1 -v -run '^TestFleet$$' ./internal/e2e/...
+	@for s in $${GHOST_OUTAGE_SECONDS:-60 300}; do GHOST_OUTAGE_SECONDS=$$s $(GO) test -timeout 30m -count 1 -v -run '^TestOutage$$' ./internal/e2e/... || exit 1; done
+
+fleet:
+	@echo "== three replicas of the bot, a Redis with two replicas that both confirm, 300 cases, disturbed for 10 minutes"
+	@GHOST_FLEET_CASES=$${GHOST_FLEET_CASES:-300} GHOST_FLEET_SECONDS=$${GHOST_FLEET_SECONDS:-600} $(GO) test -timeout 2h -count 1 -v -run '^TestFleet$$' ./internal/e2e/...
+
+foreign:
+	@echo "== every kind of key in Redis written over in every way"
+	@GHOST_POISONS=4 $(GO) test -timeout 30m -count 1 -v -run '^TestPoisonedKeys$$' ./internal/e2e/...
 
 approvals:
 	@echo "== 2,000 approvals by 50 people in 40 channels through a bad network, on a simulated clock (minutes)"

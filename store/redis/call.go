@@ -8,6 +8,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"time"
 
@@ -57,6 +58,8 @@ var (
 	errMoved    = errors.New("the cluster moved the key")
 )
 
+var number = regexp.MustCompile(`^[0-9]{1,9}$`)
+
 // read runs a script that changes nothing.
 func (db *DB) read(ctx context.Context, name, scope string, keys []string, args ...any) ([]string, error) {
 	return db.call(ctx, name, scope, 0, keys, args...)
@@ -91,6 +94,9 @@ func (db *DB) call(ctx context.Context, name, scope string, replicas int, keys [
 	}
 	switch out[0] {
 	case "newer":
+		if !number.MatchString(out[1]) {
+			return nil, store.NotDone(poisoned(scope, "lease", fmt.Sprintf("its format is %q", out[1])))
+		}
 		return nil, store.NotDone(fmt.Errorf("%s has format %s: %w; update this replica", scope, out[1], ErrNewer))
 	case "poisoned":
 		return nil, store.NotDone(poisoned(scope, out[1], out[2]))

@@ -427,7 +427,7 @@ func TestNewerFormat(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, format := range []string{"2", "what"} {
+	for format, want := range map[string]error{"2": ErrNewer, "what": ErrPoisoned, "": ErrPoisoned, strings.Repeat("9", 5000): ErrPoisoned} {
 		s.Do("HSET", "gb1:ghostbot:{"+sid+"}:lease", "format", format)
 		_, get := db.Get(ctx, key("a"))
 		_, list := db.List(ctx, sid, "a")
@@ -437,8 +437,8 @@ func TestNewerFormat(t *testing.T) {
 		_, renew := db.Renew(ctx, l)
 		_, _, _, native := db.Native(ctx, sid)
 		for i, err := range []error{get, list, lines, put, acquire, renew, db.Release(ctx, l), native, db.Adopt(ctx, sid)} {
-			if !errors.Is(err, ErrNewer) {
-				t.Errorf("format %s, call %d: %v", format, i, err)
+			if !errors.Is(err, want) || len(err.Error()) > 300 {
+				t.Errorf("format %.20q, call %d: %.500v", format, i, err)
 			}
 		}
 	}

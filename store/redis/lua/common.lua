@@ -38,10 +38,10 @@ local function counts(s)
   return not s or s == '0' or (#s <= 15 and string.match(s, '^[1-9]%d*$') ~= nil)
 end
 
--- newer reports the format of a scope that this program must not touch.
+-- newer reports the format of a scope that this program must not touch: of a later version, or of nobody.
 local function newer(lease)
   local f = redis.call('HGET', lease, 'format')
-  if f and (tonumber(f) or FORMAT + 1) > FORMAT then return f end
+  if f and (tonumber(f) or FORMAT + 1) > FORMAT then return string.sub(f, 1, 32) end
   return nil
 end
 
