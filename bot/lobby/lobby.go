@@ -125,8 +125,9 @@ func (l *Lobby) recent(ctx context.Context) (out []bot.CaseInfo, err error) {
 		}
 		for _, v := range vs {
 			var c bot.CaseInfo
-			if err := json.Unmarshal(v.Data, &c); err != nil {
-				return nil, fmt.Errorf("case %s: %w", v.Key.Name, err)
+			if err := json.Unmarshal(v.Data, &c); err != nil { // it hides no other
+				l.o.Log.Error("stored value ignored", "why", fmt.Errorf("%s: %w", v.Key, err))
+				continue
 			}
 			if c.Closed && c.CreatedAt.After(since) && !open[c.SessionID] {
 				out = append(out, c)
@@ -165,8 +166,10 @@ func (l *Lobby) describe(ctx context.Context, c bot.CaseInfo) (Case, error) {
 	}
 	out := Case{CaseStatus: s, Place: c.Opening.Place, Summary: c.Summary, ClosedAt: c.ClosedAt, From: c.Opening.From, Kind: c.Opening.Kind}
 	m, err := thread.Load(ctx, l.o.DB, c.SessionID)
-	if err != nil {
+	if errors.Is(err, store.ErrUnavailable) || ctx.Err() != nil {
 		return out, err
+	} else if err != nil { // it hides no other
+		out.State = "cannot be read"
 	}
 	if m.Place.Thread != "" {
 		out.Place = m.Place

@@ -455,6 +455,16 @@ func TestWaitingBesideACaseThatCannotBeRead(t *testing.T) {
 	if got, err := h.l.Waiting(t.Context(), "U1", every); err != nil || len(got) != 1 || got[0].SessionID != good {
 		t.Errorf("Waiting = %+v, %v", got, err)
 	}
+	_, _, err = h.db.Once(t.Context(), store.Key{Scope: store.Deployment, Name: "case/ghost_20260314_235959"}, []byte(`"not a case"`))
+	h.must(err)
+	_, _, err = h.db.Once(t.Context(), store.Key{Scope: bad, Name: "messages"}, []byte(`"no map"`))
+	h.must(err)
+	if got, err := h.l.Describe(t.Context(), bad); err != nil || got.State != "cannot be read" {
+		t.Errorf("Describe = %+v, %v", got, err)
+	}
+	if got, err := h.l.recent(t.Context()); err != nil || len(got) != 2 {
+		t.Errorf("recent = %+v, %v", got, err)
+	}
 	h.l.o.DB = odd{h.db, bad, store.ErrUnavailable}
 	if _, err := h.l.Waiting(t.Context(), "U1", every); !errors.Is(err, store.ErrUnavailable) {
 		t.Errorf("without a store: %v", err)
