@@ -417,33 +417,3 @@ func TestRetryIsNoTakeover(t *testing.T) {
 		t.Errorf("backoff %s, then %s", a, b)
 	}
 }
-
-// odd is a store in which somebody else wrote to a case.
-type odd struct {
-	store.DB
-	scope string
-	err   error
-}
-
-func (o odd) List(ctx context.Context, scope, prefix string) ([]store.Value, error) {
-	if scope == o.scope {
-		return nil, o.err
-	}
-	return o.DB.List(ctx, scope, prefix)
-}
-
-// TestDescribeACaseThatCannotBeRead: it is said so, and hides no other; a store that is away hides all.
-func TestDescribeACaseThatCannotBeRead(t *testing.T) {
-	of, pr, _ := pending(t)
-	ctx := context.Background()
-	c, err := of.desk.Case(ctx, pr.SessionID)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got, err := Describe(ctx, odd{of.db, pr.SessionID, errors.New("somebody else wrote to it")}, c); err != nil || got.State != "cannot be read" {
-		t.Errorf("of a case that somebody else wrote to: %+v, %v", got, err)
-	}
-	if got, err := Describe(ctx, odd{of.db, pr.SessionID, store.ErrUnavailable}, c); !errors.Is(err, store.ErrUnavailable) {
-		t.Errorf("without a store: %+v, %v", got, err)
-	}
-}

@@ -3,7 +3,6 @@ package bot
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"time"
 
 	"ghostbot/agent"
@@ -25,17 +24,8 @@ type CaseStatus struct {
 	agent.Spending
 }
 
-// Describe reads the state of one case from the store. One that somebody else wrote to, or a newer version, is
-// said to be so: it hides no other.
+// Describe reads the state of one case from the store.
 func Describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) {
-	s, err := describe(ctx, db, c)
-	if err != nil && ctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
-		s.State, err = "cannot be read", nil
-	}
-	return s, err
-}
-
-func describe(ctx context.Context, db store.DB, c CaseInfo) (CaseStatus, error) {
 	s := CaseStatus{SessionID: c.SessionID, State: "investigating", Symptom: c.Opening.Symptom, Channel: c.Opening.Place.Channel, CreatedAt: c.CreatedAt, Closed: c.Closed, Verdict: c.Verdict}
 	if v, err := db.Get(ctx, store.Key{Scope: c.SessionID, Name: "ghost_session"}); err == nil {
 		s.Spending = agent.ReadSpending(v.Data)

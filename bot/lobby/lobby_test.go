@@ -455,10 +455,14 @@ func TestWaitingBesideACaseThatCannotBeRead(t *testing.T) {
 	if got, err := h.l.Waiting(t.Context(), "U1", every); err != nil || len(got) != 1 || got[0].SessionID != good {
 		t.Errorf("Waiting = %+v, %v", got, err)
 	}
+	if got, err := h.l.Describe(t.Context(), bad); err != nil || got.State != "cannot be read" {
+		t.Errorf("Describe = %+v, %v", got, err)
+	}
 	_, _, err = h.db.Once(t.Context(), store.Key{Scope: store.Deployment, Name: "case/ghost_20260314_235959"}, []byte(`"not a case"`))
 	h.must(err)
 	_, _, err = h.db.Once(t.Context(), store.Key{Scope: bad, Name: "messages"}, []byte(`"no map"`))
 	h.must(err)
+	h.l.o.DB = h.db
 	if got, err := h.l.Describe(t.Context(), bad); err != nil || got.State != "cannot be read" {
 		t.Errorf("Describe = %+v, %v", got, err)
 	}
