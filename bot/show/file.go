@@ -2,6 +2,7 @@ package show
 
 import (
 	"fmt"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -24,9 +25,10 @@ var titles = map[string]string{"throughput": "Throughput", "rtt": "Round-trip ti
 
 // draws reports whether a command is the product's analysis of a capture with pictures.
 // No other program's file is taken for a picture, whatever its name: nothing looks into one for
-// credentials.
+// credentials. Of programs that are given by a path the policy lets the product's own alone run without a
+// person, so that its class tells whose it was, also after the binary has moved.
 func draws(p safeexec.Proposal) bool {
-	return len(p.Argv) > 2 && p.Argv[1] == "pcap" && slices.Contains(p.Argv, "--plots")
+	return p.Class == safeexec.Safe && len(p.Argv) > 2 && filepath.IsAbs(p.Argv[0]) && p.Argv[1] == "pcap" && slices.Contains(p.Argv, "--plots")
 }
 
 // keepPlots notes the pictures that a command left: the report comes with them.

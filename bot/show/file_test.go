@@ -13,7 +13,11 @@ import (
 
 // ran adds a command that was approved, and what it printed.
 func (s *story) ran(command, out, bad string, exit int, files ...safeexec.Artefact) {
-	e := s.propose(safeexec.Risky, command)
+	class := safeexec.Risky
+	if strings.HasPrefix(command, "/opt/ghostbot ") { // as the policy has it
+		class = safeexec.Safe
+	}
+	e := s.propose(class, command)
 	s.add("shell", "decided", safeexec.Decided{AuditID: e.ID, Decision: "APPROVED", By: "U1"})
 	s.add("shell", "intent", map[string]string{"audit_id": e.ID})
 	s.add("shell", "outcome", safeexec.Result{AuditID: e.ID, Status: "completed", ExitCode: &exit, Duration: 1.5, Output: out, Stderr: bad, Artefacts: files})
@@ -100,6 +104,8 @@ func TestOnlyOwnPicturesAreShown(t *testing.T) {
 		{analysis, []string{"x_throughput.png", "x_rtt.png", "x_semantic.json"}, []string{"x_throughput.png", "x_rtt.png"}},
 		{analysis, []string{"x_secret.png", "x.png", ".png"}, nil},
 		{"/opt/ghostbot pcap /tmp/x.pcap --json", []string{"x_rtt.png"}, nil},
+		{"/tmp/other pcap /tmp/x.pcap --json --plots .", []string{"x_rtt.png"}, nil},
+		{"ghostbot pcap /tmp/x.pcap --json --plots .", []string{"x_rtt.png"}, nil},
 		{"curl -o x_rtt.png http://192.0.2.7/secret", []string{"x_rtt.png"}, nil},
 		{"tcpdump -w x_rtt.png", []string{"x_rtt.png"}, nil},
 	} {

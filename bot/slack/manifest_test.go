@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ghostbot/bot/slack/pace"
 	"ghostbot/bot/slack/shortcut"
 )
 
@@ -202,5 +203,21 @@ func TestManifest(t *testing.T) {
 				t.Errorf("%s is longer than %d: %s", limit.key, limit.max, v)
 			}
 		}
+	}
+}
+
+// TestEveryMethodHasItsRate: whatever Slack limits is counted before it is called. These have
+// rules of their own, or no published limit.
+func TestEveryMethodHasItsRate(t *testing.T) {
+	free := map[string]bool{"auth.test": true, "chat.postMessage": true, "chat.getPermalink": true, "assistant.threads.setStatus": true, "response_url": true}
+	for name, row := range called {
+		for method := range strings.SplitSeq(row[0], ", ") {
+			if (pace.Rate(method) == 0) != free[method] {
+				t.Errorf("%s: %s has the rate %d", name, method, pace.Rate(method))
+			}
+		}
+	}
+	if pace.Rate("apps.connections.open") == 0 {
+		t.Error("connections are opened without a limit")
 	}
 }

@@ -47,6 +47,7 @@ type apiError struct {
 	lost  bool // the message, not the channel
 	fixed bool // the message cannot be edited any more
 	alone bool // the thread, not the channel
+	never bool // nothing of the message can be there
 }
 
 func (e *apiError) Error() string             { return e.err.Error() }
@@ -57,12 +58,13 @@ func (e *apiError) Gone() bool                { return e.gone }
 func (e *apiError) Missing() bool             { return e.lost }
 func (e *apiError) Lost() bool                { return e.lost || e.fixed }
 func (e *apiError) Detached() bool            { return e.alone }
+func (e *apiError) Unsent() bool              { return e.never }
 
 func classify(err error) error {
 	if err == nil {
 		return nil
 	}
-	out := &apiError{err: err}
+	out := &apiError{err: err, never: attach.Unsent(err)}
 	var limited *slackgo.RateLimitedError
 	switch {
 	case errors.As(err, &limited):

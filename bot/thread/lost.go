@@ -89,7 +89,7 @@ func (p *Projector) anew(ctx context.Context) error {
 	place.Thread = ""
 	p.m = Map{Sent: map[string]Sent{}, Place: place, Made: p.m.Made + 1}
 	clear(p.late)
-	clear(p.tried)
+	clear(p.files)
 	clear(p.edited)
 	return p.save(ctx)
 }

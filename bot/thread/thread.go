@@ -19,7 +19,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -138,7 +137,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
 		rules: o.Rules, m: m, body: o.Body, plot: o.Plot, again: o.Again,
-		edited: map[string]time.Time{}, late: map[string]time.Time{}, tried: map[string]time.Time{}, check: map[string]bool{}, taken: map[string]bool{}, asks: map[string]bool{}, seen: NewSeen(),
+		edited: map[string]time.Time{}, late: map[string]time.Time{}, files: files{}, check: map[string]bool{}, taken: map[string]bool{}, asks: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
 
@@ -226,7 +225,7 @@ type Projector struct {
 	n      uint64               // entries applied to show
 	edited map[string]time.Time // last edit of a summarising message
 	late   map[string]time.Time // not before, as the board said: too fast
-	tried  map[string]time.Time // files that are not taken, since when
+	files  files                // those that were not taken, or may be there
 	asks   map[string]bool      // cards and questions that are shown as waiting
 	check  map[string]bool      // cards to write once more whatever they show
 	conns  uint64               // connections of the board so far, see [Renewed]
@@ -438,7 +437,7 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 			return time.Millisecond, p.anew(ctx)
 		}
 		if d := delay(err); d > 0 && ctx.Err() == nil { // this one is too fast, others need not be
-			p.slog.Info("the board takes no more for a while", "session_id", p.sid, "key", m.Key, "retry_in", d)
+			p.slog.Info("the board takes no more for a while", "session_id", p.sid, "key", m.Key, "retry_in", d, "err", err)
 			p.late[m.Key], wait, err = time.Now().Add(d), d, nil
 			if fresh && m.Kind != show.KindFile {
 				held = [Urgent + 1]bool{true, true, true}
@@ -476,40 +475,6 @@ func (p *Projector) pass(ctx context.Context) (next time.Duration, err error) {
 		next = sooner(next, max(time.Until(p.again), time.Millisecond))
 	}
 	return sooner(next, check), nil
-}
-
-// fileRetry is how long a file that could not be added waits for its next turn, at least;
-// fileWithin is how long it is tried before something is said in its place: a case ends
-// also where files go nowhere.
-const (
-	fileRetry  = 5 * time.Second
-	fileWithin = 10 * time.Minute
-)
-
-// putOff gives the others their turn before a file is tried again.
-func (p *Projector) putOff(key string, err error, took time.Duration) time.Duration {
-	d := max(fileRetry, 10*took)
-	p.slog.Warn("a file is not added to its thread yet", "session_id", p.sid, "key", key, "retry_in", d, "err", err)
-	p.late[key] = time.Now().Add(d)
-	if p.tried[key].IsZero() {
-		p.tried[key] = time.Now()
-	}
-	return d
-}
-
-// filesLast lets everything else go first while some file is not taken: an attempt may
-// last, and people wait for cards.
-func (p *Projector) filesLast(ms []show.Message) {
-	if len(p.tried) == 0 {
-		return
-	}
-	last := func(m show.Message) int {
-		if m.Kind == show.KindFile {
-			return 1
-		}
-		return 0
-	}
-	slices.SortStableFunc(ms, func(a, b show.Message) int { return last(a) - last(b) })
 }
 
 func unreachable(err error) bool {
@@ -703,15 +668,18 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 		if addr, err = p.front.Find(ctx, p.m.Place, m); err != nil {
 			return err
 		}
+		if d := p.files.doubt(m, addr, time.Now()); d > 0 {
+			return &unsettled{d}
+		}
 		hash = ""
 	} else if err := p.mark(ctx, m.Key, Sent{Posting: true}); err != nil {
 		return err
 	}
 	if addr == "" {
 		hash = messageHash(m)
-		since, tried := p.tried[m.Key]
-		m.Tried = tried && time.Since(since) > fileWithin
+		m.Tried = p.files.begin(m)
 		addr, err = p.front.Post(ctx, p.m.Place, p.full(m))
+		p.files.end(m, err)
 	}
 	if err != nil {
 		if !permanent(err) {
@@ -725,7 +693,7 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 			return err
 		}
 	}
-	delete(p.tried, m.Key)
+	delete(p.files, m.Key)
 	p.edited[m.Key] = time.Now()
 	p.shown(m)
 	if m.Kind == show.KindRoot || answerable(m) { // people find the case, and its buttons, by these

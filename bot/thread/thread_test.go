@@ -487,7 +487,7 @@ func TestFilesKeepNothingBack(t *testing.T) {
 		default:
 		}
 		w.set(true)
-		time.Sleep(2 * fileRetry)
+		time.Sleep(2*fileRetry + fileSettles) // whether it was taken is not known: it is looked for twice
 		synctest.Wait()
 		if diff := cmp.Diff([]string{"post output/002"}, w.take()); diff != "" {
 			t.Errorf("later (-want +got):\n%s", diff)

@@ -42,10 +42,23 @@ var ErrNothing = errors.New("the file is missing, empty, or not what it should b
 
 // temporary are answers of Slack after which an upload is tried again; every other refusal
 // stands.
-var temporary = []string{"ratelimited", "rate_limited", "internal_error", "fatal_error", "service_unavailable", "request_timeout", "file_update_failed"}
+var temporary = append([]string{"ratelimited", "rate_limited"}, vague...)
+
+// vague are those after which the file may be there.
+var vague = []string{"internal_error", "fatal_error", "service_unavailable", "request_timeout", "file_update_failed"}
 
 // Stands reports whether Slack's answer to an upload would be the same again.
 func Stands(code string) bool { return !slices.Contains(temporary, code) }
+
+// Unsent reports whether an upload ended before Slack was asked to show the file: then it
+// cannot appear later. The library names the step.
+func Unsent(err error) bool {
+	var refused slackgo.SlackErrorResponse
+	var limited *slackgo.RateLimitedError
+	text := err.Error()
+	return strings.HasPrefix(text, "GetUploadURLExternal: ") || strings.HasPrefix(text, "UploadToURL: ") ||
+		errors.As(err, &limited) || errors.As(err, &refused) && !slices.Contains(vague, refused.Err)
+}
 
 // API is the part of Slack's that takes files.
 type API interface {

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"hash/crc32"
 	"image"
 	"image/png"
 	"io"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	slackgo "github.com/slack-go/slack"
@@ -199,6 +201,29 @@ func TestRefusals(t *testing.T) {
 		}
 		if !strings.Contains(text, "could not be added as a file: missing_scope") || strings.ContainsAny(text, "<>\n\u202e") || len(blocks) != 1 {
 			t.Errorf("%q", text)
+		}
+	}
+}
+
+// TestUnsent: only what certainly was not handed over may be added again at once.
+func TestUnsent(t *testing.T) {
+	refused := func(code string) error { return slackgo.SlackErrorResponse{Err: code} }
+	for _, tt := range []struct {
+		err  error
+		want bool
+	}{
+		{fmt.Errorf("GetUploadURLExternal: %w", errors.New("EOF")), true},
+		{fmt.Errorf("GetUploadURLExternal: %w", refused("internal_error")), true},
+		{fmt.Errorf("UploadToURL: %w", context.DeadlineExceeded), true},
+		{fmt.Errorf("CompleteUploadExternal: %w", errors.New("EOF")), false},
+		{fmt.Errorf("CompleteUploadExternal: %w", context.DeadlineExceeded), false},
+		{fmt.Errorf("CompleteUploadExternal: %w", refused("internal_error")), false},
+		{fmt.Errorf("CompleteUploadExternal: %w", refused("not_in_channel")), true},
+		{fmt.Errorf("CompleteUploadExternal: %w", &slackgo.RateLimitedError{RetryAfter: time.Second}), true},
+		{errors.New("file.upload.v2: something went wrong; received 0 files instead of 1"), false},
+	} {
+		if got := Unsent(tt.err); got != tt.want {
+			t.Errorf("%v: %v", tt.err, got)
 		}
 	}
 }

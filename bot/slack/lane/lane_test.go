@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -48,6 +49,7 @@ func TestSlowChannel(t *testing.T) {
 			leave("quick", fmt.Sprintf("quick-%d", i), time.Second+time.Duration(i)*time.Millisecond)
 		}
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		want := []string{"quick-0 1s", "quick-1 1.001s", "quick-2 2.002s", "slow-0 10s", "slow-1 10.001s", "slow-2 20.002s", "slow-3 20.004s", "slow-4 30.006s", "slow-5 30.009s"}
 		if diff := cmp.Diff(want, done); diff != "" {
 			t.Error(diff)
@@ -64,30 +66,32 @@ func TestOverflow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
 		l := New(1, slog.New(slog.NewTextHandler(&out, nil)))
-		n := 0
+		var n atomic.Int64
 		for range Most + 3 {
-			l.Leave("a", func(context.Context) { n++ })
+			l.Leave("a", func(context.Context) { n.Add(1) })
 		}
 		if got := strings.Count(out.String(), "one is dropped"); got != 3 {
 			t.Errorf("%d dropped: %s", got, &out)
 		}
 		stop := start(t, l, 1)
 		synctest.Wait()
-		l.Later(time.Minute, "a", func(context.Context) { n += 1000 })
+		l.Later(time.Minute, "a", func(context.Context) { n.Add(1000) })
 		l.Leave("a", func(context.Context) { panic("oh") })
-		l.Leave("a", func(context.Context) { n += 100 })
+		l.Leave("a", func(context.Context) { n.Add(100) })
 		time.Sleep(59 * time.Second)
-		if n != Most+100 || !strings.Contains(out.String(), "an answer panicked") {
-			t.Errorf("%d calls, log %s", n, &out)
+		synctest.Wait()
+		if n.Load() != Most+100 || !strings.Contains(out.String(), "an answer panicked") {
+			t.Errorf("%d calls, log %s", n.Load(), &out)
 		}
 		time.Sleep(2 * time.Second)
-		if n != Most+1100 {
-			t.Errorf("%d calls", n)
+		synctest.Wait()
+		if n.Load() != Most+1100 {
+			t.Errorf("%d calls", n.Load())
 		}
 		stop()
-		l.Leave("a", func(context.Context) { n = 0 })
+		l.Leave("a", func(context.Context) { n.Store(0) })
 		synctest.Wait()
-		if n == 0 {
+		if n.Load() == 0 {
 			t.Error("a call is made after the end")
 		}
 	})

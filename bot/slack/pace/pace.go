@@ -12,7 +12,8 @@
 //
 // # Answers
 //
-// A [Transport] makes one answer of Slack's three forms of "too fast" (HTTP 429, and the codes ratelimited and
+// A [Transport] lets no method be called more often in a minute than Slack takes of it: a call
+// too many is answered here as Slack would. It makes one answer of Slack's three forms of "too fast" (HTTP 429, and the codes ratelimited and
 // rate_limited in an ordinary answer, with a Retry-After that may be missing or absurd), and asks
 // nothing more of that method in that channel before its time. It also tells when Slack refuses the token for good.
 package pace
@@ -66,7 +67,6 @@ const (
 
 // Gate hands out turns. The zero value is not usable, use NewGate.
 type Gate struct {
-	Asks  uint64
 	free  atomic.Bool // nobody waits
 	mu    sync.Mutex
 	posts map[string]*line

@@ -26,6 +26,20 @@ const (
 	holdsMost = 4096
 )
 
+// rates are the calls a minute that Slack takes of a method (tier 2: 20, 3: 50, 4: 100), less
+// what clocks and the way may make of it. Messages have turns, see [Gate], as edits and private answers
+// do: what stands here of those is for the few that are made without one. Methods that are not here
+// have no published limit.
+var rates = map[string]int{
+	"apps.connections.open": 48, "chat.delete": 48, "chat.update": 49, "chat.postEphemeral": 98,
+	"conversations.history": 48, "conversations.info": 48, "conversations.replies": 48, "users.conversations": 48,
+	"files.completeUploadExternal": 96, "files.getUploadURLExternal": 96, "usergroups.users.list": 19, "users.info": 96,
+	"views.open": 96, "views.publish": 96,
+}
+
+// Rate is how many calls of a method are made in a minute at most; 0: as many as there are.
+func Rate(method string) int { return rates[method] }
+
 // RatesHeader is how a workspace for trying things says that it has no rates: "none".
 const RatesHeader = "X-Ghostlab-Rates"
 
@@ -48,6 +62,7 @@ type Transport struct {
 
 	mu    sync.Mutex
 	holds map[string]time.Time // method and channel -> not before
+	made  map[string]*window   // calls of the last minute, by method
 	count Counts
 }
 
@@ -55,7 +70,7 @@ type Transport struct {
 type Counts struct {
 	Calls   uint64
 	Limited uint64 // answers that said "too fast"
-	Held    uint64 // calls that were not made because of one
+	Held    uint64 // calls that were not made because of one, or because the minute has had enough
 }
 
 // Counts tells what was seen so far.
@@ -79,7 +94,7 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	if strings.HasPrefix(method, "chat.") {
 		key += " " + channelOf(r)
 	}
-	if d := t.held(key); d > 0 {
+	if d := t.held(method, key); d > 0 {
 		if r.Body != nil {
 			r.Body.Close()
 		}
@@ -95,16 +110,41 @@ func (t *Transport) RoundTrip(r *http.Request) (*http.Response, error) {
 	return t.answer(r, res, method, key)
 }
 
-// held is how long key may not be asked yet.
-func (t *Transport) held(key string) time.Duration {
+// held is how long key may not be asked yet; 0: it is asked, and counted.
+func (t *Transport) held(method, key string) time.Duration {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.count.Calls++
 	d := time.Until(t.holds[key])
+	if d <= 0 {
+		d = t.spend(method, time.Now())
+	}
 	if d > 0 {
 		t.count.Held++
 	}
 	return d
+}
+
+// spend takes one call out of a method's minute, or says when there will be one. The
+// caller holds t.mu.
+func (t *Transport) spend(method string, now time.Time) time.Duration {
+	most := Rate(method)
+	if most == 0 || t.Free != nil && t.Free.free.Load() {
+		return 0
+	}
+	w := t.made[method]
+	if w == nil {
+		if t.made == nil {
+			t.made = map[string]*window{}
+		}
+		w = &window{most: [...]int{most, most, most}}
+		t.made[method] = w
+	}
+	if d := w.when(now, ahead{}, Normal); d > 0 {
+		return d
+	}
+	w.take(now)
+	return 0
 }
 
 // answer brings what Slack says about its limits into one form.
