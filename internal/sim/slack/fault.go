@@ -20,7 +20,7 @@ import (
 //	late         the next times envelopes are delivered ms late
 //	lose         the next times envelopes never arrive
 //	lose_acks    the next times acknowledgements get lost
-//	status, error, ratelimit, slow, lose_reply, cut   calls of method go wrong (see webapi.Fault)
+//	status, error, ratelimit, slow, lose_reply, lose_late, cut   calls of method go wrong (see webapi.Fault)
 //	scopes       the bot's token has scopes and no others; without scopes it has all
 //	clear        everything of the above ends
 type Fault struct {

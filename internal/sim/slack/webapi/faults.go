@@ -15,6 +15,7 @@ const (
 	FaultRateLimit = "ratelimit"  // answer 429 with Retry-After
 	FaultSlow      = "slow"       // answer late
 	FaultLoseReply = "lose_reply" // do the work, then cut the connection instead of answering
+	FaultLoseLate  = "lose_late"  // cut the connection at once, and do the work later, as a queue behind the API does
 	FaultCut       = "cut"        // cut the connection without doing the work
 )
 
@@ -40,7 +41,7 @@ type FaultList struct {
 
 // Add puts a fault in force, or says what is wrong with it.
 func (l *FaultList) Add(f Fault) error {
-	kinds := []string{FaultStatus, FaultError, FaultRateLimit, FaultSlow, FaultLoseReply, FaultCut}
+	kinds := []string{FaultStatus, FaultError, FaultRateLimit, FaultSlow, FaultLoseReply, FaultLoseLate, FaultCut}
 	switch {
 	case !slices.Contains(kinds, f.Kind):
 		return fmt.Errorf("fault kind %q: have %v", f.Kind, kinds)

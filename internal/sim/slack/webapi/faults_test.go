@@ -139,6 +139,16 @@ func TestFaults(t *testing.T) {
 	if _, _, _, err := call("chat.postMessage"); err == nil || len(r.ws.Messages(incidents, "")) != n+1 {
 		t.Errorf("lost reply: %v, %d messages", err, len(r.ws.Messages(incidents, "")))
 	}
+	add(Fault{Kind: FaultLoseLate, Times: 1, Delay: 200 * time.Millisecond})
+	if _, _, _, err := call("chat.postMessage"); err == nil || len(r.ws.Messages(incidents, "")) != n+1 {
+		t.Errorf("lost for now: %v, %d messages", err, len(r.ws.Messages(incidents, "")))
+	}
+	for end := time.Now().Add(10 * time.Second); len(r.ws.Messages(incidents, "")) != n+2 && time.Now().Before(end); {
+		time.Sleep(10 * time.Millisecond)
+	}
+	if len(r.ws.Messages(incidents, "")) != n+2 {
+		t.Errorf("it never comes: %d messages", len(r.ws.Messages(incidents, "")))
+	}
 	if got := r.api.Faults.List(); len(got) != 0 {
 		t.Errorf("left: %+v", got)
 	}

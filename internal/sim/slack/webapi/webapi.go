@@ -143,6 +143,12 @@ func (a *API) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	m, known := a.methods[name]
+	if faulty && f.Kind == FaultLoseLate && known {
+		c := &call{API: a, args: args, base: Base(r)}
+		time.AfterFunc(f.Delay, func() { a.run(name, m, token, c) })
+		cut(w)
+		return
+	}
 	var out reply
 	switch {
 	case err != nil:
