@@ -383,7 +383,7 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 		return s.done(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: s.scrub("start refused: " + err.Error()), DecidedBy: d.By})
 	}
 	before := look(p.Dir)
-	end, err := process.Run(ctx, s.spec(p, startBy, d), func(st process.Started) error { return s.journalStarted(ctx, p, st) })
+	end, err := s.opt.Supervisors.Run(ctx, s.spec(p, startBy, d), func(st process.Started) error { return s.journalStarted(ctx, p, st) })
 	if err != nil {
 		return Result{}, fmt.Errorf("start %s: %w", p.AuditID, err)
 	}

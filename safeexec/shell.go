@@ -38,6 +38,13 @@ const maxCommand = 64 << 10
 // Limits is [process.Limits].
 type Limits = process.Limits
 
+// Supervisors is [process.Pool]: supervisors that wait for the next command,
+// whichever case it comes from.
+type Supervisors = process.Pool
+
+// NewSupervisors is [process.NewPool].
+func NewSupervisors() *Supervisors { return process.NewPool() }
+
 // Supervise is [process.Supervise]: main calls it before anything else when the
 // program was started with the words of [Options.SelfArgs], as in
 //
@@ -57,7 +64,10 @@ type Options struct {
 	Dir       string   // working directory of commands, created with mode 0700; not their HOME, which is nowhere
 	Self      string   // binary that is executed as the supervisor; default os.Executable
 	SelfArgs  []string // words that make Self call [Supervise]; default "supervise"
-	Path      string   // colon-separated absolute directories; default [DefaultPath]
+	// Supervisors are shared by the cases of a process, which closes them; nil: each
+	// command gets a fresh one.
+	Supervisors *Supervisors
+	Path        string // colon-separated absolute directories; default [DefaultPath]
 
 	ApprovalTTL time.Duration            // an unanswered proposal expires after this
 	Timeout     time.Duration            // of one command

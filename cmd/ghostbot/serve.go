@@ -89,6 +89,7 @@ type program struct {
 	auditDir string
 	workDir  string
 	self     string // the program's own binary
+	runners  *safeexec.Supervisors
 	policy   *policy.Policy
 	redactor *redact.Redactor
 	brain    agent.Brain
@@ -118,7 +119,7 @@ func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*progr
 	}
 	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: absolute(c.audits()), workDir: cmp.Or(cfg.WorkDir, filepath.Join(c.state(), "work")), self: self, process: processName(),
 		policy:   policy.New(policy.Options{Self: self}),
-		redactor: cfg.redactor(),
+		redactor: cfg.redactor(), runners: safeexec.NewSupervisors(),
 	}
 	if cfg.WorkDir != "" {
 		if err := markWork(c, cfg.WorkDir); err != nil {
@@ -151,7 +152,7 @@ func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*progr
 		return nil, fail(exitUnavailable, "%w", err)
 	}
 	p.state.DB = p.ops.DB(p.state.DB) // also what journals are written with
-	p.db, p.close = p.state.DB, p.state.Close
+	p.db, p.close = p.state.DB, func() { p.runners.Close(); p.state.Close() }
 	if cfg.Anonymize {
 		if p.topology, err = p.state.Topology(); err != nil {
 			p.close()
@@ -273,7 +274,7 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Shell, Approver: parts.Approver,
 		Redactor: p.redactor, Dir: dir, Path: p.cfg.Path, Identity: p.cfg.cloud().Identity, ApprovalTTL: p.cfg.ApprovalTTL,
 		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester, Anonymizer: hide, Journals: p.auditDir,
-		Now: p.state.Now,
+		Now: p.state.Now, Supervisors: p.runners,
 	})
 	if err != nil {
 		return nil, err

@@ -8,16 +8,33 @@
 // [Run] does not start the program. It executes its own binary again as a
 // supervisor ([Supervise]), which leads a session without a terminal, adopts
 // every orphan (child subreaper), starts the program and ends the whole family.
-// Between the two are four pipes:
+// The supervisor gets the ends of four pipes over a socket, made for this one
+// program:
 //
 //	control  one line of JSON (the job), then single bytes: '.' lives, 'c' cancel; end of file: the bot is gone
-//	events   lines of JSON: started, then exit or failed
+//	events   lines of JSON: ready, started, then exit or failed
 //	stdout, stderr
 //
 // A supervisor gives up when it has heard nothing for two thirds of the lease;
 // the grace between SIGTERM and SIGKILL lies inside that time, as it lies inside
 // a time-out. Times are read from the clock that goes on while the machine
 // sleeps. Both sides are the same binary, so the messages need no versions.
+//
+// # One program after the other
+//
+// A [Pool] keeps a few supervisors for the next program, because starting one is
+// the largest part of what a short program costs. Nothing of a program reaches
+// the next: the pipes are new, everything that runs has ended, and limits, group,
+// environment and folder are given to each program, not to its supervisor. One
+// that did not see a clean end (an exit code, nobody left behind, nothing
+// cancelled, no signal) ends, and so does one that finds, when it is asked again,
+// that somebody changed what programs inherit from it (limits, priority,
+// processors, a tracer). The end of file of the socket ends an idle one at once.
+//
+// An idle supervisor is asked before it is told: it gets the job only after it
+// said that it is ready. One that died or hangs has therefore been given
+// nothing, and another one takes its place. One that dies later may have started
+// the program: then nobody knows, and nothing is tried again here.
 //
 // # When the supervisor itself is killed
 //
@@ -31,13 +48,12 @@ package process
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
-	"os/exec"
-	"slices"
 	"sync"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // Spec says what to run and within which bounds.
@@ -113,11 +129,12 @@ type job struct {
 	Timeout time.Duration `json:"timeout"`
 	Lease   time.Duration `json:"lease"`
 	Limits  Limits        `json:"limits"`
+	Idle    time.Duration `json:"idle"` // how long to wait for another job afterwards; 0: not at all
 }
 
 // event is what the supervisor reports.
 type event struct {
-	Event    string        `json:"event"` // started, exit, failed
+	Event    string        `json:"event"` // ready, started, exit, failed
 	PID      int           `json:"pid,omitempty"`
 	Ticks    uint64        `json:"ticks,omitempty"`
 	Code     *int          `json:"code,omitempty"`
@@ -130,86 +147,85 @@ type event struct {
 	Error    string        `json:"error,omitempty"`
 }
 
-// child is one supervisor and the goroutines that serve it. All of them are
-// joined in close.
+// child is one program as the bot sees it: its supervisor, and the goroutines that
+// serve its pipes, which are joined in close.
 type child struct {
-	cmd     *exec.Cmd
+	worker  *worker
 	control *os.File
 	reads   []*os.File // read ends: events, stdout, stderr
+	theirs  []int      // the supervisor's ends: control, events, stdout, stderr; nil when they were sent
 	events  chan event
 	over    chan struct{} // a stream exceeded its bound
 	stop    chan struct{} // ends the heartbeat
+	told    bool          // to cancel
 	out     capture
 	err     capture
 	wg      sync.WaitGroup
 }
 
-// Run runs s.Path under a supervisor and returns when nothing of it is left.
-// started is called as soon as the program runs; its error ends the program and
-// is the only one that Run returns. When ctx ends the program is ended.
+// Run runs s.Path under a supervisor of its own and returns when nothing of it is
+// left. started is called as soon as the program runs; its error ends the program
+// and is the only one that Run returns. When ctx ends the program is ended.
 func Run(ctx context.Context, s Spec, started func(Started) error) (End, error) {
-	c, err := spawn(s)
-	if err != nil {
-		return End{Err: fmt.Errorf("start supervisor: %w", err)}, nil
-	}
-	end, err := c.watch(ctx, s, started)
-	if end.Lost != "" { // what it watched over is ours to end
-		end.Lost, _ = EndLeftovers(end.Started, s.Mark)
-	}
-	c.close()
-	end.Stdout, end.Stderr = c.out.take(), c.err.take()
-	return end, err
+	return (*Pool)(nil).Run(ctx, s, started)
 }
 
-// spawn starts the supervisor, hands it the job and starts the goroutines.
-func spawn(s Spec) (*child, error) {
-	line, err := json.Marshal(job{
-		Path: s.Path, Argv: s.Argv, Dir: s.Dir, Env: append(slices.Clip(s.Env), variable(s.Mark)),
-		StartBy: s.StartBy, Timeout: s.Timeout, Lease: s.Lease, Limits: s.Limits,
-	})
-	if err != nil {
-		return nil, err
-	}
-	var pipes [4][2]*os.File // control, events, stdout, stderr; each read end, write end
-	for i := range pipes {
-		if pipes[i][0], pipes[i][1], err = os.Pipe(); err != nil {
-			closePipes(pipes[:i]...)
-			return nil, err
-		}
-	}
-	c := &child{
-		control: pipes[0][1], reads: []*os.File{pipes[1][0], pipes[2][0], pipes[3][0]},
-		events: make(chan event, 4), over: make(chan struct{}), stop: make(chan struct{}),
-	}
+// open makes the pipes of one program. The ends that are handed over block, as a
+// program expects it; ours do not.
+func open(limit int) (*child, error) {
+	c := &child{events: make(chan event, 4), over: make(chan struct{}), stop: make(chan struct{})}
 	once := sync.OnceFunc(func() { close(c.over) })
-	c.out = capture{limit: s.OutputLimit, over: once}
-	c.err = capture{limit: s.OutputLimit, over: once}
-	c.cmd = &exec.Cmd{
-		Path: s.Self, Args: append([]string{s.Self}, s.SelfArgs...), Dir: "/",
-		Env:    []string{}, // not nil: nil would inherit
-		Stdout: pipes[2][1], Stderr: pipes[3][1], ExtraFiles: []*os.File{pipes[0][0], pipes[1][1]},
-		SysProcAttr: &syscall.SysProcAttr{Setsid: true},
+	c.out = capture{limit: limit, over: once}
+	c.err = capture{limit: limit, over: once}
+	for i := range 4 {
+		var p [2]int
+		if err := unix.Pipe2(p[:], unix.O_CLOEXEC); err != nil {
+			c.closeFiles()
+			return nil, os.NewSyscallError("pipe", err)
+		}
+		ours, theirs := p[0], p[1]
+		if i == 0 {
+			ours, theirs = p[1], p[0]
+		}
+		c.theirs = append(c.theirs, theirs)
+		unix.SetNonblock(ours, true)
+		f := os.NewFile(uintptr(ours), "pipe")
+		if i == 0 {
+			c.control = f
+			continue
+		}
+		c.reads = append(c.reads, f)
 	}
-	if err := c.cmd.Start(); err != nil {
-		closePipes(pipes[:]...)
-		return nil, err
-	}
-	for _, f := range []*os.File{pipes[0][0], pipes[1][1], pipes[2][1], pipes[3][1]} {
-		f.Close()
-	}
-	c.serve(append(line, '\n'), s.Lease)
 	return c, nil
 }
 
-func closePipes(pipes ...[2]*os.File) {
-	for _, p := range pipes {
-		p[0].Close()
-		p[1].Close()
+// pass hands the supervisor's ends of the pipes over to who reads sock. They are
+// closed here, whatever happens: the end of the supervisor must show.
+func (c *child) pass(sock *os.File) error {
+	err := unix.Sendmsg(int(sock.Fd()), []byte{0}, unix.UnixRights(c.theirs...), nil, unix.MSG_NOSIGNAL|unix.MSG_DONTWAIT)
+	c.closeTheirs()
+	return os.NewSyscallError("sendmsg", err)
+}
+
+func (c *child) closeTheirs() {
+	for _, fd := range c.theirs {
+		unix.Close(fd)
+	}
+	c.theirs = nil
+}
+
+func (c *child) closeFiles() {
+	c.closeTheirs()
+	if c.control != nil {
+		c.control.Close()
+	}
+	for _, r := range c.reads {
+		r.Close()
 	}
 }
 
-// serve starts the goroutines of c.
-func (c *child) serve(job []byte, lease time.Duration) {
+// serve starts the goroutines that read.
+func (c *child) serve() {
 	c.wg.Go(func() { c.out.pump(c.reads[1]) })
 	c.wg.Go(func() { c.err.pump(c.reads[2]) })
 	c.wg.Go(func() {
@@ -222,7 +238,18 @@ func (c *child) serve(job []byte, lease time.Duration) {
 			c.events <- e
 		}
 	})
-	c.wg.Go(func() { c.beat(job, lease) })
+}
+
+// ready waits for the first word of a supervisor that was idle.
+func (c *child) ready(patience time.Duration) (ready, late bool) {
+	t := time.NewTimer(patience)
+	defer t.Stop()
+	select {
+	case e, ok := <-c.events:
+		return ok && e.Event == "ready", false
+	case <-t.C:
+		return false, true
+	}
 }
 
 // beat hands over the job and then shows every sixth of the lease that this
@@ -261,7 +288,7 @@ func (c *child) watch(ctx context.Context, s Spec, started func(Started) error) 
 	cancelled := ""
 	cancel := func(why string) {
 		if cancelled == "" {
-			cancelled = why
+			cancelled, c.told = why, true
 			c.send(byteCancel, time.Second)
 			hard.Reset(s.Lease/6 + stuckAfter + time.Second)
 		}
@@ -274,6 +301,7 @@ func (c *child) watch(ctx context.Context, s Spec, started func(Started) error) 
 			switch {
 			case !ok:
 				return end, err
+			case e.Event == "ready":
 			case e.Event != "started":
 				end.told(e, cancelled)
 			default:
@@ -289,7 +317,7 @@ func (c *child) watch(ctx context.Context, s Spec, started func(Started) error) 
 			over = nil
 			cancel(ByOutput)
 		case <-hard.C:
-			c.cmd.Process.Kill()
+			c.worker.kill()
 		}
 	}
 }
@@ -322,19 +350,15 @@ func (e *StartError) Unwrap() error {
 	return e.Errno
 }
 
-// close joins everything. Pipes that somebody still holds open after the
-// supervisor is gone are not waited for.
+// close joins everything. Pipes that somebody still holds open after the events
+// ended are not waited for.
 func (c *child) close() {
 	close(c.stop)
-	c.cmd.Wait()
 	limit := time.Now().Add(time.Second)
 	for _, r := range c.reads {
 		r.SetReadDeadline(limit)
 	}
 	c.control.SetWriteDeadline(time.Now())
 	c.wg.Wait()
-	c.control.Close()
-	for _, r := range c.reads {
-		r.Close()
-	}
+	c.closeFiles()
 }

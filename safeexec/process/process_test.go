@@ -1,7 +1,6 @@
 package process
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -16,6 +15,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // TestMain makes the test binary its own supervisor.
@@ -286,30 +286,34 @@ func TestByHand(t *testing.T) {
 }
 
 // handOver writes to a supervisor's control pipe and is gone before it can act.
-func handOver(t *testing.T, text string) (e event) {
+func handOver(t *testing.T, text string) (last event) {
 	t.Helper()
-	in, control, err := os.Pipe()
+	s := script(t, "")
+	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, out, err := os.Pipe()
+	ours, theirs := os.NewFile(uintptr(pair[0]), "socket"), os.NewFile(uintptr(pair[1]), "socket")
+	c, err := open(1)
 	if err != nil {
 		t.Fatal(err)
 	}
-	control.WriteString(text)
-	control.Close()
-	cmd := exec.Command(os.Args[0], "supervise")
-	cmd.ExtraFiles = []*os.File{in, out}
-	if err := cmd.Start(); err != nil {
+	c.control.WriteString(text)
+	c.control.Close()
+	if err := c.pass(ours); err != nil {
 		t.Fatal(err)
 	}
-	in.Close()
-	out.Close()
-	line, _ := bufio.NewReader(events).ReadBytes('\n')
-	cmd.Wait()
-	events.Close()
-	json.Unmarshal(line, &e)
-	return e
+	if c.worker, err = spawn(s, ours, theirs); err != nil {
+		t.Fatal(err)
+	}
+	theirs.Close()
+	c.serve()
+	for e := range c.events {
+		last = e
+	}
+	c.worker.end()
+	c.close()
+	return last
 }
 
 // TestSurroundings: what the program finds around it, and that nothing of ours

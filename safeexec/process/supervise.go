@@ -6,20 +6,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 	"os"
-	"os/signal"
-	"runtime"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
-)
-
-// Descriptors that the supervisor inherits beside its standard ones.
-const (
-	controlFD = 3
-	eventsFD  = 4
 )
 
 // Graces between SIGTERM and SIGKILL. All of them lie inside the time that the
@@ -30,55 +21,13 @@ const (
 	graceOrphan = 100 * time.Millisecond // the program is over, something it started is not
 )
 
-// Supervise is the whole life of a supervisor process. main calls it before
-// anything else when the program was started with the words of
-// [Spec.SelfArgs], and exits with what it returns (with syscall.Exit: under
-// the race detector os.Exit sleeps for a second, and every command would wait
-// for it). It expects the pipes of [Run] as descriptors 3 and 4; without them it
-// does nothing.
-//
-// The supervisor leads a session without a terminal and adopts every orphan of
-// the command. It ends all of them when the program ends, when its time is over,
-// when the bot says so, when the bot has not been heard for two thirds of the
-// lease, and when the bot is gone. If the supervisor is killed, the kernel kills
-// the program itself (parent-death signal), and whoever finds the intent without
-// an outcome ends the rest by its mark.
-func Supervise() int {
-	runtime.LockOSThread() // the parent-death signal is tied to the thread that forks
-	unix.CloseOnExec(controlFD)
-	unix.CloseOnExec(eventsFD)
-	unix.CloseRange(controlFD, math.MaxUint32, unix.CLOSE_RANGE_CLOEXEC) // whatever else the bot leaked; not on old kernels
-	if !pipe(controlFD) || !pipe(eventsFD) {
-		fmt.Fprintln(os.Stderr, "this verb is for the program's own use")
-		return 10
-	}
-	v := &supervisor{control: os.NewFile(controlFD, "control"), events: json.NewEncoder(os.NewFile(eventsFD, "events"))}
-	if err := v.run(); err != nil {
-		v.events.Encode(event{Event: "failed", Error: err.Error(), Errno: errno(err)})
-		return 2
-	}
-	return 0
-}
-
-func pipe(fd int) bool {
-	var st unix.Stat_t
-	return unix.Fstat(fd, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO
-}
-
-func errno(err error) int {
-	var e syscall.Errno
-	if errors.As(err, &e) {
-		return int(e)
-	}
-	return 0
-}
-
 // supervisor is the state of one supervised command. Times are of the boot-time
 // clock.
 type supervisor struct {
 	control *os.File
 	events  *json.Encoder
-	signals chan os.Signal
+	signals <-chan os.Signal
+	output  []int // the command's streams, until it has them
 	job     job
 
 	pid     int
@@ -100,26 +49,13 @@ func (v *supervisor) run() error {
 	if err := json.Unmarshal(line, &v.job); err != nil {
 		return fmt.Errorf("read job: %w", err)
 	}
-	if err := v.prepare(); err != nil {
-		return err
-	}
 	if err := v.start(); err != nil {
 		return err
 	}
-	v.loop(reap(v.pid), listen(in))
+	done := make(chan struct{})
+	defer close(done)
+	v.loop(reap(v.pid), listen(in, done))
 	return nil
-}
-
-// prepare sets what the program inherits, and catches what would end this
-// process before it has ended the program.
-func (v *supervisor) prepare() error {
-	v.signals = make(chan os.Signal, 4)
-	signal.Notify(v.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
-	unix.Umask(0o077)
-	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {
-		return fmt.Errorf("become subreaper: %w", err)
-	}
-	return unix.Setrlimit(unix.RLIMIT_CORE, &unix.Rlimit{})
 }
 
 // start is the last moment at which the command can be kept from running: the
@@ -132,11 +68,12 @@ func (v *supervisor) start() error {
 		return err
 	}
 	defer null.Close()
+	defer v.closeOutput() // only the command and what it starts hold its streams
 	attr := &syscall.ProcAttr{
-		Dir: v.job.Dir, Env: v.job.Env, Files: []uintptr{null.Fd(), 1, 2},
+		Dir: v.job.Dir, Env: v.job.Env, Files: []uintptr{null.Fd(), uintptr(v.output[0]), uintptr(v.output[1])},
 		Sys: &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL},
 	}
-	if gone(controlFD) {
+	if gone(v.control) {
 		return errors.New("the bot is gone")
 	}
 	if v.began = Clock(); v.began >= v.job.StartBy {
@@ -152,15 +89,29 @@ func (v *supervisor) start() error {
 	return nil
 }
 
-// gone reports whether the other end of the pipe is closed.
-func gone(fd int32) bool {
-	p := []unix.PollFd{{Fd: fd, Events: unix.POLLIN}}
-	for {
-		_, err := unix.Poll(p, 0)
-		if !errors.Is(err, unix.EINTR) {
-			return err != nil || p[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
-		}
+func (v *supervisor) closeOutput() {
+	for _, fd := range v.output {
+		unix.Close(fd)
 	}
+	v.output = nil
+}
+
+// gone reports whether the other end of the pipe is closed, even behind bytes that
+// nobody read.
+func gone(pipe *os.File) (gone bool) {
+	raw, err := pipe.SyscallConn()
+	if err != nil {
+		return true
+	}
+	err = raw.Control(func(fd uintptr) {
+		p := []unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}
+		_, err := unix.Poll(p, 0)
+		for errors.Is(err, unix.EINTR) {
+			_, err = unix.Poll(p, 0)
+		}
+		gone = err != nil || p[0].Revents&(unix.POLLHUP|unix.POLLERR|unix.POLLNVAL) != 0
+	})
+	return gone || err != nil
 }
 
 // limit sets the optional limits. The program runs already: what it does in
@@ -204,8 +155,8 @@ func reap(main int) <-chan syscall.WaitStatus {
 	return ch
 }
 
-// listen reports the bot's bytes and, by closing, its end.
-func listen(in io.ByteReader) <-chan byte {
+// listen reports the bot's bytes and, by closing, its end, until done is closed.
+func listen(in io.ByteReader, done <-chan struct{}) <-chan byte {
 	ch := make(chan byte)
 	go func() {
 		defer close(ch)
@@ -214,7 +165,11 @@ func listen(in io.ByteReader) <-chan byte {
 			if err != nil {
 				return
 			}
-			ch <- b
+			select {
+			case ch <- b:
+			case <-done:
+				return
+			}
 		}
 	}()
 	return ch
@@ -318,4 +273,10 @@ func (v *supervisor) report(left []int) {
 		e.Signal = unix.SignalName(v.status.Signal())
 	}
 	v.events.Encode(e)
+}
+
+// clean reports whether the command ended by itself, with an exit code, and nobody
+// was asked to end.
+func (v *supervisor) clean() bool {
+	return v.over != 0 && v.status.Exited() && v.why == "" && v.killAt == 0 && v.orphans == 0
 }

@@ -138,19 +138,19 @@ func TestGone(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer r.Close()
-	fd := int32(r.Fd())
-	if gone(fd) {
+	if gone(r) {
 		t.Error("gone while open")
 	}
 	io.WriteString(w, "....")
-	if gone(fd) {
+	if gone(r) {
 		t.Error("gone while open, with bytes")
 	}
 	w.Close()
-	if !gone(fd) {
+	if !gone(r) {
 		t.Error("not gone though closed")
 	}
-	if !gone(1 << 20) {
+	r.Close()
+	if !gone(r) {
 		t.Error("a descriptor that does not exist is not gone")
 	}
 }
@@ -221,30 +221,19 @@ func TestSilentBot(t *testing.T) {
 	s := script(t, "exec sleep 300")
 	s.Lease = 900 * time.Millisecond
 	line, _ := json.Marshal(job{Path: s.Path, Argv: s.Argv, Dir: s.Dir, Env: s.Env, StartBy: s.StartBy, Timeout: s.Timeout, Lease: s.Lease})
-	in, control, err := os.Pipe()
+	c, err := fresh(s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer control.Close()
-	events, out, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer events.Close()
-	cmd := exec.Command(os.Args[0], "supervise")
-	cmd.ExtraFiles = []*os.File{in, out}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	in.Close()
-	out.Close()
 	begin := time.Now()
-	control.Write(append(line, '\n'))
+	c.control.Write(append(line, '\n'))
 	var last event
-	for d := json.NewDecoder(events); d.Decode(&last) == nil; {
+	for e := range c.events {
+		last = e
 	}
-	cmd.Wait()
 	took := time.Since(begin)
+	c.worker.end()
+	c.close()
 	if last.Why != ByHeartbeat || last.Signal != "SIGTERM" || took < 400*time.Millisecond || took > 2*time.Second {
 		t.Errorf("got %+v after %v", last, took)
 	}
