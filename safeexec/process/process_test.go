@@ -23,6 +23,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == "supervise" {
 		syscall.Exit(Supervise())
 	}
+	if len(os.Args) > 2 && os.Args[1] == "bot" {
+		poolBot(os.Args[2])
+	}
 	os.Exit(m.Run())
 }
 
@@ -49,7 +52,7 @@ func ignore(Started) error { return nil }
 
 func run(t testing.TB, s Spec) End {
 	t.Helper()
-	end, err := Run(context.Background(), s, ignore)
+	end, err := poolOf(t).Run(context.Background(), s, ignore)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,14 +141,14 @@ func TestFamily(t *testing.T) {
 func TestCancel(t *testing.T) {
 	s := stubborn(t, "exec loop")
 	cause := errors.New("journal is full")
-	end, err := Run(context.Background(), s, func(Started) error { return cause })
+	end, err := poolOf(t).Run(context.Background(), s, func(Started) error { return cause })
 	if err != cause || end.Why != ByCancel {
 		t.Errorf("started fails: got %+v, %v", end, err)
 	}
 	none(t, s)
 	ctx, cancel := context.WithTimeout(context.Background(), 300*time.Millisecond)
 	defer cancel()
-	if end, err := Run(ctx, s, ignore); err != nil || end.Why != ByCancel {
+	if end, err := poolOf(t).Run(ctx, s, ignore); err != nil || end.Why != ByCancel {
 		t.Errorf("ctx ends: got %+v, %v", end, err)
 	}
 	none(t, s)
@@ -154,7 +157,7 @@ func TestCancel(t *testing.T) {
 // TestKilledSupervisor kills it while the whole family runs.
 func TestKilledSupervisor(t *testing.T) {
 	s := stubborn(t, "exec loop")
-	end, err := Run(context.Background(), s, func(st Started) error {
+	end, err := poolOf(t).Run(context.Background(), s, func(st Started) error {
 		for len(marked(s.Mark)) < 3 {
 			time.Sleep(time.Millisecond)
 		}
@@ -171,7 +174,7 @@ func TestKilledSupervisor(t *testing.T) {
 func TestStoppedSupervisor(t *testing.T) {
 	s := stubborn(t, "exec loop")
 	s.Timeout, s.Lease = 300*time.Millisecond, 300*time.Millisecond
-	end, err := Run(context.Background(), s, func(st Started) error {
+	end, err := poolOf(t).Run(context.Background(), s, func(st Started) error {
 		got, _ := readStat(st.PID)
 		return syscall.Kill(got.ppid, syscall.SIGSTOP)
 	})
@@ -185,7 +188,7 @@ func TestStoppedSupervisor(t *testing.T) {
 // to everything, ends the program.
 func TestToldSupervisor(t *testing.T) {
 	s := stubborn(t, "exec loop")
-	end, err := Run(context.Background(), s, func(st Started) error {
+	end, err := poolOf(t).Run(context.Background(), s, func(st Started) error {
 		got, _ := readStat(st.PID)
 		return syscall.Kill(got.ppid, syscall.SIGTERM)
 	})
