@@ -217,6 +217,8 @@ func newLab(t testing.TB, answer func(context.Context, Proposal) (Decision, erro
 	}
 	l.ppl = newPeople(l.j, answer)
 	l.opts = labOptions(l.bin, l.dir, l.j, l.ppl)
+	l.opts.Supervisors = NewSupervisors()
+	t.Cleanup(l.opts.Supervisors.Close)
 	for _, c := range change {
 		c(&l.opts)
 	}
@@ -308,6 +310,7 @@ func crashBot(bin, dir, lease string) int {
 	j := &memory{file: f}
 	o := labOptions(bin, filepath.Join(dir, "work"), j, newPeople(j, nobody))
 	o.Lease, _ = time.ParseDuration(lease)
+	o.Supervisors = NewSupervisors()
 	s, err := New(o)
 	if err != nil {
 		return 1

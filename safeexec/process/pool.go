@@ -14,10 +14,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Bounds of a [Pool]. An idle supervisor costs some megabytes of memory and no
+// Bounds of a [Pool]. A supervisor that waits costs 15 MB of memory and no
 // processor time.
 const (
-	keepIdle = 8           // supervisors that wait
+	keepIdle = 4           // supervisors that wait
 	idleTime = time.Minute // after which one that waits ends by itself
 	maxJobs  = 500         // programs that one supervisor runs
 	askTime  = time.Second // for the first word of one that was idle, or a sixth of the lease

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
@@ -132,7 +133,11 @@ func TestUncleanEnd(t *testing.T) {
 		"lowers a limit": {text: "exit 0", started: func(_ *Pool, pid int) error {
 			return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 33, Max: 33}, nil)
 		}},
-		"renices it":         {text: "exit 0", started: func(_ *Pool, pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 7) }},
+		"renices it": {text: "exit 0", started: func(_ *Pool, pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 7) }},
+		"is traced": {text: "exit 0", started: func(_ *Pool, pid int) error {
+			runtime.LockOSThread() // which ends with the test, and the trace with it
+			return unix.PtraceSeize(pid)
+		}},
 		"the pool is closed": {text: "exit 0", started: func(p *Pool, _ int) error { p.Close(); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
