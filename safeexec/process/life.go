@@ -134,7 +134,7 @@ func errno(err error) int {
 	return 0
 }
 
-var errChanged = errors.New("somebody changed what commands inherit")
+var errChanged = errors.New("somebody changed what commands inherit, or told this process to end")
 
 // prepare sets what every command inherits, and catches what would end this
 // process before it has ended the command. Later it checks that all of it still
@@ -142,7 +142,7 @@ var errChanged = errors.New("somebody changed what commands inherit")
 // process, and must not change those of a later command with them.
 func (l *life) prepare() (err error) {
 	if l.signals != nil {
-		if now, err := stance(); err != nil || now != l.stance {
+		if now, err := stance(); err != nil || now != l.stance || len(l.signals) > 0 {
 			return errChanged
 		}
 		return nil
