@@ -43,7 +43,7 @@ func Supervise() int {
 		fmt.Fprintln(os.Stderr, "this verb is for the program's own use")
 		return 10
 	}
-	l := life{idle: idleTime}
+	l := life{idle: longTime}
 	for {
 		fds, ok := l.next()
 		if !ok {

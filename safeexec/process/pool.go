@@ -15,26 +15,32 @@ import (
 )
 
 // Bounds of a [Pool]. A supervisor that waits costs 15 MB of memory and no
-// processor time.
+// processor time. A few are there for the commands of a quiet day; more wait for a
+// moment only, while many commands run at once and each would start one.
 const (
-	keepIdle = 4           // supervisors that wait
-	idleTime = time.Minute // after which one that waits ends by itself
-	maxJobs  = 500         // programs that one supervisor runs
-	askTime  = time.Second // for the first word of one that was idle, or a sixth of the lease
+	keepLong  = 4  // supervisors that wait for longTime
+	keepMost  = 32 // that wait at all
+	longTime  = time.Minute
+	shortTime = 2 * time.Second
+	maxJobs   = 500         // programs that one supervisor runs
+	askTime   = time.Second // for the first word of one that waited, or a sixth of the lease
 )
 
 // Pool keeps supervisors for the next program. A nil Pool keeps none.
 type Pool struct {
-	keep, jobs int
-	idleTime   time.Duration
+	few, most, jobs int
+	long, short     time.Duration
 
 	mu     sync.Mutex
 	closed bool
+	busy   int       // programs that run
 	idle   []*worker // the last one in is the next one out
 }
 
 // NewPool returns an empty pool. Nothing runs before the first program does.
-func NewPool() *Pool { return &Pool{keep: keepIdle, jobs: maxJobs, idleTime: idleTime} }
+func NewPool() *Pool {
+	return &Pool{few: keepLong, most: keepMost, jobs: maxJobs, long: longTime, short: shortTime}
+}
 
 // Close ends the supervisors that wait; those that are busy end with their
 // program. Programs may still be run afterwards, each under a fresh supervisor.
@@ -54,7 +60,9 @@ func (p *Pool) Close() {
 // Run is [Run] under a supervisor that may have run other programs before, and
 // may run others afterwards.
 func (p *Pool) Run(ctx context.Context, s Spec, started func(Started) error) (End, error) {
-	c, err := p.child(s)
+	idle := p.enter()
+	defer p.leave()
+	c, err := p.child(s, idle)
 	if err != nil {
 		return End{Err: fmt.Errorf("start supervisor: %w", err)}, nil
 	}
@@ -83,10 +91,10 @@ func (e *End) clean() bool {
 // child gives s to a supervisor: to one that waits and says that it is ready, or
 // to a fresh one. Only whoever gets the job can start the program, and only one
 // gets it.
-func (p *Pool) child(s Spec) (*child, error) {
+func (p *Pool) child(s Spec, idle time.Duration) (*child, error) {
 	line, err := json.Marshal(job{
 		Path: s.Path, Argv: s.Argv, Dir: s.Dir, Env: append(slices.Clip(s.Env), variable(s.Mark)),
-		StartBy: s.StartBy, Timeout: s.Timeout, Lease: s.Lease, Limits: s.Limits, Idle: p.waits(),
+		StartBy: s.StartBy, Timeout: s.Timeout, Lease: s.Lease, Limits: s.Limits, Idle: idle,
 	})
 	if err != nil {
 		return nil, err
@@ -198,18 +206,34 @@ func (p *Pool) keeps(w *worker) bool {
 	defer p.mu.Unlock()
 	p.prune()
 	w.jobs++
-	if p.closed || w.jobs >= p.jobs || len(p.idle) >= p.keep {
+	if p.closed || w.jobs >= p.jobs || len(p.idle) >= p.most {
 		return false
 	}
 	p.idle = append(p.idle, w)
 	return true
 }
 
-func (p *Pool) waits() time.Duration {
+// enter counts a program, and says how long its supervisor shall wait for the
+// next one; 0: not at all.
+func (p *Pool) enter() time.Duration {
 	if p == nil {
 		return 0
 	}
-	return p.idleTime
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.busy++
+	if p.busy+len(p.idle) > p.few {
+		return p.short
+	}
+	return p.long
+}
+
+func (p *Pool) leave() {
+	if p != nil {
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.busy--
+	}
 }
 
 // worker is a supervisor, which has one user at a time.
