@@ -124,6 +124,7 @@ type plant struct {
 	sim    *slacksim.Server
 	db     *file.DB
 	wrap   func(store.DB) store.DB // what stands between desk and store; nil: nothing
+	edit   func(*bot.Options)      // nil: nothing is changed
 	front  *slack.Front
 	desk   *bot.Desk
 	work   func(ctx context.Context, p bot.Parts, run func(arg string) (safeexec.Result, error)) error
@@ -190,7 +191,7 @@ func (p *plant) makeDesk(log *slog.Logger) {
 		db = p.wrap(db)
 	}
 	var err error
-	p.desk, err = bot.New(bot.Options{
+	o := bot.Options{
 		DB: db, Front: p.front, Transport: "slack", Owner: "load", Lease: 10 * time.Minute, Brain: "load", Policy: pol.Version(), MaxTurns: 1000,
 		Access: bot.Access{Approvers: []string{"S0LOAD"}, Self: true},
 		OpenLog: func(ctx context.Context, sid string, fence uint64) (bot.Log, error) {
@@ -210,7 +211,11 @@ func (p *plant) makeDesk(log *slog.Logger) {
 		},
 		Body:  func(string) ([]byte, error) { return []byte("# report"), nil },
 		Check: func(string) string { return "" }, Redact: func(s string) string { return red.Redact(s).Text }, Session: agent.SessionFile, Log: log,
-	})
+	}
+	if p.edit != nil {
+		p.edit(&o)
+	}
+	p.desk, err = bot.New(o)
 	if err != nil {
 		p.t.Fatal(err)
 	}

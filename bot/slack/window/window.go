@@ -58,7 +58,7 @@ func Code(meta, command string) slackgo.ModalViewRequest {
 func Unstored(block string) string {
 	const unknown = "The store did not answer, so whether this is stored is not known. "
 	if block == "code" {
-		return unknown + "Your code is used up. Wait until your app shows the next one and send that: the approval counts once."
+		return unknown + "Take your code for used up: wait until your app shows the next one, and send that. The approval counts once."
 	}
 	return unknown + "Send it again in a moment: it counts once."
 }

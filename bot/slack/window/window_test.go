@@ -56,7 +56,7 @@ func TestWindowsWithhold(t *testing.T) {
 
 // Whoever sent a code while the store was away is not told to send that code again, which would never be taken.
 func TestUnstored(t *testing.T) {
-	for block, want := range map[string]string{"code": "Wait until your app shows the next one", "words": "Send it again in a moment", "command": "Send it again in a moment"} {
+	for block, want := range map[string]string{"code": "wait until your app shows the next one, and send that", "words": "Send it again in a moment", "command": "Send it again in a moment"} {
 		if got := Unstored(block); !strings.Contains(got, want) || !strings.Contains(got, "not known") || len(got) > 300 || block == "code" && strings.Contains(got, "Send it again") {
 			t.Errorf("%s: %q", block, got)
 		}
