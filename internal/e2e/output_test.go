@@ -60,7 +60,7 @@ func TestLongOutputIsAFile(t *testing.T) {
 	}{
 		{name: "in a calm"},
 		{name: "answer lost", bad: map[string]any{"kind": "lose_reply", "method": "files.completeUploadExternal", "times": 1}},
-		{name: "answer lost, and shown late", bad: map[string]any{"kind": "lose_late", "method": "files.completeUploadExternal", "ms": 8000, "times": 1}},
+		{name: "shown late", bad: map[string]any{"kind": "lose_late", "method": "files.completeUploadExternal", "ms": 8000, "times": 1}},
 		{name: "killed", bad: map[string]any{"kind": "slow", "method": "files.completeUploadExternal", "ms": 1500, "times": 1}, kill: true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
