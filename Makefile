@@ -35,6 +35,8 @@ deps-test:
 	@[ ! -f $(SIM)/package-lock.json ] || [ -e $(SIM)/node_modules/.package-lock.json -a $(SIM)/node_modules/.package-lock.json -nt $(SIM)/package-lock.json ] || \
 		{ echo "== npm ci (official Slack clients and a browser driver, for the tests)"; cd $(SIM) && npm ci --no-audit --no-fund --ignore-scripts --silent && touch node_modules/.package-lock.json; }
 
+	@# the program that tries the alert rules, likewise
+	@scripts/promtool >/dev/null || true
 	@# the real az and its storage: where they cannot be had the tests that need them skip, and are counted
 	@scripts/azure-cli >/dev/null || true
 	@scripts/azurite >/dev/null || true

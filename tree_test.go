@@ -105,24 +105,25 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/home":     {"ghostbot/audit", "ghostbot/bot", "ghostbot/bot/proposal", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/cmd/ghostbot/topology", "ghostbot/store", "ghostbot/store/file", "ghostbot/store/redis", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/ledger":   {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/cloud":    {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
-	"ghostbot/cmd/ghostbot/checkup":  {"ghostbot/agent/brains", "ghostbot/audit", "ghostbot/bot/access", "ghostbot/bot/slack", "ghostbot/bot/slack/grant", "ghostbot/bot/slack/pace", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/who", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/store/file", "ghostbot/store/redis"},
+	"ghostbot/cmd/ghostbot/checkup":  {"ghostbot/agent/brains", "ghostbot/audit", "ghostbot/bot/access", "ghostbot/bot/slack", "ghostbot/bot/slack/grant", "ghostbot/bot/slack/pace", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/vault", "ghostbot/cmd/ghostbot/who", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/store/file", "ghostbot/store/redis"},
 	"ghostbot/cmd/ghostbot/who":      {"ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/factor", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/topology": {},
 	"ghostbot/cmd/ghostbot/totp":     {"ghostbot/bot/factor", "ghostbot/cmd/ghostbot/who"},
 	"ghostbot/cmd/ghostbot/forget":   {"ghostbot/audit", "ghostbot/bot", "ghostbot/cmd/ghostbot/home", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/store", "ghostbot/store/file"},
 	"ghostbot/cmd/ghostbot/secrets":  {},
 	"ghostbot/cmd/ghostbot/dotenv":   {},
-	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit", "ghostbot/cmd/ghostbot/keyring"},
+	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/vault"},
 	"ghostbot/cmd/ghostbot/ops":      {"ghostbot/agent", "ghostbot/bot", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/logs", "ghostbot/cmd/ghostbot/metrics", "ghostbot/cmd/ghostbot/observe", "ghostbot/cmd/ghostbot/spans", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/logs":     {"ghostbot/agent", "ghostbot/cmd/ghostbot/observe", "ghostbot/safeexec"},
 	"ghostbot/cmd/ghostbot/spans":    {"ghostbot/agent", "ghostbot/cmd/ghostbot/observe", "ghostbot/orchestrator", "ghostbot/safeexec"},
 	"ghostbot/cmd/ghostbot/observe":  {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/metrics":  {"ghostbot/agent", "ghostbot/cmd/ghostbot/observe", "ghostbot/orchestrator", "ghostbot/safeexec", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/keyring":  {"ghostbot/audit", "ghostbot/store", "ghostbot/store/sealed"},
-	"ghostbot/cmd/ghostbot/pcap":     {"ghostbot/cmd/ghostbot/bar", "ghostbot/forensics", "ghostbot/forensics/..."},
+	"ghostbot/cmd/ghostbot/vault":    {"ghostbot/safeexec"},
+	"ghostbot/cmd/ghostbot/pcap":     {"ghostbot/cmd/ghostbot/bar", "ghostbot/cmd/ghostbot/vault", "ghostbot/forensics", "ghostbot/forensics/..."},
 	"ghostbot/cmd/ghostbot":          {"ghostbot/cmd/ghostbot/...", "ghostbot/forensics", "ghostbot/forensics/...", "ghostbot/agent", "ghostbot/agent/...", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/...", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec", "ghostbot/safeexec/...", "ghostbot/store", "ghostbot/store/..."},
 	"ghostbot/cmd/ghostbot/jsonl":    {},
-	"ghostbot/cmd/ghostbot/plots":    {},
+	"ghostbot/cmd/ghostbot/plots":    {"ghostbot/cmd/ghostbot/vault"},
 	"ghostbot/cmd/ghostbot/options":  {},
 
 	"ghostbot/internal/pcapgen": {},
@@ -158,7 +159,7 @@ var (
 
 // thirdParty are the module roots that the shipped binary may import.
 var thirdParty = []string{
-	"github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
+	"filippo.io/age", "github.com/slack-go/slack", "github.com/kelseyhightower/envconfig", "github.com/joho/godotenv",
 	"golang.org/x/sys", "golang.org/x/term", "github.com/mattn/go-runewidth", "google.golang.org/genai", "mvdan.cc/sh/v3", "gonum.org/v1/plot", "github.com/google/gopacket", "github.com/klauspost/compress", "github.com/prometheus/client_golang", "go.opentelemetry.io/otel", "github.com/redis/go-redis/v9",
 }
 

@@ -47,6 +47,7 @@ import (
 
 	"ghostbot/orchestrator/command"
 	"ghostbot/orchestrator/names"
+	"ghostbot/orchestrator/seal"
 	"ghostbot/safeexec"
 )
 
@@ -215,6 +216,7 @@ type Options struct {
 	Past      func(ctx context.Context) (Past, error)
 	Self      string // the product's own binary, which analyses captures
 	Dir       string // where captures are downloaded to: the working directory of the gate
+	Spool     string // where the gate runs az when it encrypts into Dir what a command left; "": captures stay as they are
 
 	Subscription  string // of every command; "" leaves it to az
 	ResourceGroup string // of requests that name none
@@ -235,6 +237,9 @@ type Options struct {
 	Files  func(ctx context.Context) ([]LocalFile, error) // files of captures, for List and Survey; nil: none
 	Now    func() time.Time
 }
+
+// dir is where the captures of the case lie.
+func (o *Orchestrator) dir() seal.Dir { return seal.Dir{Spool: o.opt.Spool} }
 
 // Defaults of [Options].
 const (

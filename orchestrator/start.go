@@ -180,7 +180,7 @@ func (r *run) draft(q CaptureRequest, end names.Target, found command.Resource, 
 		TaskID: id, SessionID: r.o.opt.SessionID, Intent: "capture_traffic", Target: orName(end), TargetType: found.Type, ResourceID: found.ID,
 		ResourceGroup: end.Group, Location: found.Location, Context: q.Context, Hypothesis: q.Hypothesis, Requester: q.Requester,
 		Parameters: map[string]string{"target": q.Target, "storage_account": q.StorageAccount}, AuthMode: q.AuthMode,
-		StorageAccount: account, StorageContainer: r.o.opt.Container, PcapPath: filepath.Join(r.o.opt.Dir, id+".cap"),
+		StorageAccount: account, StorageContainer: r.o.opt.Container, PcapPath: r.o.dir().Kept(filepath.Join(r.o.opt.Dir, id+".cap")),
 		MaxPolls: r.o.maxPolls(q.Duration), Duration: q.Duration, PacketBytes: q.PacketBytes, TotalBytes: q.TotalBytes, Filters: q.Filters,
 		Timestamps: Timestamps{Created: now, Expires: now.Add(names.Keep)}, Origin: q.Origin,
 	}

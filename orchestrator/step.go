@@ -11,6 +11,7 @@ import (
 	"ghostbot/orchestrator/digest"
 	"ghostbot/orchestrator/failure"
 	"ghostbot/orchestrator/names"
+	"ghostbot/orchestrator/seal"
 	"ghostbot/safeexec"
 )
 
@@ -234,10 +235,14 @@ func (r *run) download(ctx context.Context, t *Task) error {
 		return r.locate(ctx, t)
 	}
 	blob := names.Blob{Account: t.StorageAccount, Container: t.StorageContainer, Name: t.BlobName}
+	file, effect, ok := r.o.dir().Landing(t.PcapPath)
+	if !ok {
+		return r.to(ctx, t, Broken, func(n *Task) { n.fail(failure.NoKey()) })
+	}
 	a, err := r.act(ctx, t, action{
-		argv: r.o.az.Download(blob, t.PcapPath, t.AuthMode), timeout: transferTimeout, why: reasoning(t, "fetch the capture for analysis"),
+		argv: r.o.az.Download(blob, file, t.AuthMode), timeout: transferTimeout, why: reasoning(t, "fetch the capture for analysis"),
 		target: about(t, "blob "+blob.Account+"/"+blob.Container+"/"+blob.Name),
-		effect: command.KeyEffect(t.AuthMode, t.StorageAccount, "writes the capture to "+t.PcapPath+" on the bot's host; the blob stays"),
+		effect: command.KeyEffect(t.AuthMode, t.StorageAccount, effect),
 	})
 	switch {
 	case err != nil:
@@ -247,7 +252,7 @@ func (r *run) download(ctx context.Context, t *Task) error {
 		if t.PairedTaskID != "" {
 			next = Complete
 		}
-		return r.to(ctx, t, next, func(n *Task) { n.take(a); n.keep(a) })
+		return r.to(ctx, t, next, func(n *Task) { n.take(a); n.keep(a); n.PcapPath = r.o.dir().Kept(n.PcapPath) })
 	case a.refused():
 		return r.to(ctx, t, Stopped, func(n *Task) { n.take(a); n.fail(a.failure(), "User denied blob download"+because(a)) })
 	case t.Attempts == 0 && !a.failure().Lasting:
@@ -256,11 +261,7 @@ func (r *run) download(ctx context.Context, t *Task) error {
 		}
 		return rest(ctx, r.o.opt.FirstPoll)
 	}
-	detail := "Blob download failed after retry"
-	if t.Attempts == 0 {
-		detail = "Blob download failed"
-	}
-	return r.to(ctx, t, Broken, func(n *Task) { n.take(a); n.fail(a.failure(), detail) })
+	return r.to(ctx, t, Broken, func(n *Task) { n.take(a); n.fail(a.failure(), failure.OfDownload(t.Attempts > 0)) })
 }
 
 // keep notes the files that a command left.
@@ -288,7 +289,7 @@ func (r *run) locate(ctx context.Context, t *Task) error {
 // analyze runs the product's own analysis, of both ends when both are here.
 func (r *run) analyze(ctx context.Context, t *Task) error {
 	argv, mode := command.Analyze(r.o.opt.Self, t.PcapPath), ""
-	semantic, report := stem(t.PcapPath)+"_semantic.json", stem(t.PcapPath)+"_forensic_report.md"
+	semantic, report := r.o.dir().Kept(seal.Stem(t.PcapPath)+"_semantic.json"), r.o.dir().Kept(seal.Stem(t.PcapPath)+"_forensic_report.md")
 	p := r.task(t.PairedTaskID)
 	if t.PairedTaskID != "" {
 		mode = "single_end_fallback"
@@ -299,7 +300,7 @@ func (r *run) analyze(ctx context.Context, t *Task) error {
 			source, destination = p, t
 		}
 		argv, mode = command.Compare(r.o.opt.Self, source.PcapPath, destination.PcapPath), "comparison"
-		semantic, report = "", stem(source.PcapPath)+"_vs_"+filepath.Base(stem(destination.PcapPath))+"_comparison.md"
+		semantic, report = "", r.o.dir().Kept(seal.Stem(source.PcapPath)+"_vs_"+filepath.Base(seal.Stem(destination.PcapPath))+"_comparison.md")
 	}
 	a, err := r.act(ctx, t, action{argv: argv, timeout: analyzeTimeout, why: reasoning(t, "find out what the capture shows"), target: about(t, "capture file")})
 	if err != nil {
@@ -308,12 +309,7 @@ func (r *run) analyze(ctx context.Context, t *Task) error {
 	if !a.ok() {
 		return r.to(ctx, t, Broken, func(n *Task) {
 			n.take(a)
-			f := a.failure()
-			f.Code = "analysis_failed"
-			if f.Advice == "" || a.Status == "completed" {
-				f.Advice = "The file may be empty or no capture: " + f.Text
-			}
-			n.fail(f, "PCAP Engine analysis failed")
+			n.fail(a.failure().OfAnalysis(a.Status == "completed"), "PCAP Engine analysis failed")
 		})
 	}
 	done := func(n *Task) {
@@ -328,8 +324,6 @@ func (r *run) analyze(ctx context.Context, t *Task) error {
 	}
 	return r.to(ctx, t, Complete, func(n *Task) { n.take(a); n.keep(a); done(n) })
 }
-
-func stem(file string) string { return strings.TrimSuffix(file, filepath.Ext(file)) }
 
 // here reports that the capture of this end was downloaded.
 func (t *Task) here() bool {

@@ -58,6 +58,15 @@ func (f snapshot) changed() (list []Artefact) {
 	return list
 }
 
+// keep hands over what a command left, and returns what is recorded of it.
+func (s *Shell) keep(p Proposal, left []Artefact) ([]Artefact, error) {
+	if s.opt.Keep == nil {
+		return left, nil
+	}
+	left, err := s.opt.Keep(p.Dir, left)
+	return left[:min(len(left), maxArtefacts)], err
+}
+
 // sum hashes a regular file, "" when it is too large or something else by now.
 func sum(path string, size int64) string {
 	if size > maxArtefactSize {

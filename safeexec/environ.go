@@ -76,6 +76,15 @@ func (s *Shell) stands(p Proposal, d Decided) []string {
 	return env
 }
 
+// opens tells the product's own analysis of captures where the key is that opens them. No
+// other command is told.
+func (s *Shell) opens(p Proposal) []string {
+	if s.opt.CaptureKey == "" || len(p.Argv) < 2 || p.Argv[0] != s.opt.Self || p.Argv[1] != "pcap" {
+		return nil
+	}
+	return []string{"GHOST_CAPTURE_KEY_FILE=" + s.opt.CaptureKey}
+}
+
 func names(env []string, name string) bool {
 	return slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, name+"=") })
 }

@@ -35,7 +35,7 @@ func unclean(arg string) bool { return !utf8.ValidString(arg) || strings.Contain
 func (s *Shell) plan(c Command, r Request) Proposal {
 	v := s.followed(c.Verdict())
 	p := Proposal{
-		SessionID: s.opt.SessionID, Argv: v.Argv, Display: c.Display(), Dir: s.opt.Dir,
+		SessionID: s.opt.SessionID, Argv: v.Argv, Display: c.Display(), Dir: s.dir(v.Argv),
 		Class: v.Class, Tier: v.Tier, Rule: v.Rule, Risk: v.Reason, Env: v.Environment,
 		Reasoning: s.words(r.Reasoning), Hypothesis: r.Hypothesis, Target: s.words(r.Target), Effect: s.words(r.Effect), Means: s.words(r.Means),
 		Requester: r.Requester, Policy: s.policy.Version(),
@@ -68,7 +68,7 @@ func (s *Shell) followed(v policy.Verdict) policy.Verdict {
 	}
 	argv := slices.Clone(v.Argv)
 	for i, a := range argv[1:] {
-		real := s.behind(a)
+		real := s.behind(s.dir(v.Argv), a)
 		if real == "" {
 			continue
 		}
@@ -82,15 +82,15 @@ func (s *Shell) followed(v policy.Verdict) policy.Verdict {
 	return v
 }
 
-// behind is the file to which an argument leads over links, "" when it is none
+// behind is the file to which an argument of a command in dir leads over links, "" when it is none
 // or leads over no link.
-func (s *Shell) behind(arg string) string {
+func (s *Shell) behind(dir, arg string) string {
 	if len(arg) > 1024 || arg == "" || arg[0] == '-' || strings.Contains(arg, "://") {
 		return ""
 	}
 	file := arg
 	if !filepath.IsAbs(file) {
-		file = filepath.Join(s.opt.Dir, file)
+		file = filepath.Join(dir, file)
 	}
 	if remote(file) {
 		return ""

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -382,19 +383,28 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 		}
 		return s.done(ctx, p, Result{Status: "denied", Action: "blocked", DenialReason: s.scrub("start refused: " + err.Error()), DecidedBy: d.By})
 	}
+	if p.Dir == s.opt.Spool { // gone when it was emptied
+		if _, err := workDir(p.Dir); err != nil {
+			return Result{}, fmt.Errorf("start %s: %w", p.AuditID, err)
+		}
+	}
 	before := look(p.Dir)
 	end, err := s.opt.Supervisors.Run(ctx, s.spec(p, startBy, d), func(st process.Started) error { return s.journalStarted(ctx, p, st) })
 	if err != nil {
 		return Result{}, fmt.Errorf("start %s: %w", p.AuditID, err)
 	}
-	res := s.outcome(p, end, before.changed())
+	left, lost := s.keep(p, before.changed())
+	res := s.outcome(p, end, left)
+	if lost != nil {
+		res.Status, res.Error, res.Detail = "error", "not_kept", s.scrub("what it left is not kept: "+lost.Error())
+	}
 	res.Action, res.DecidedBy = permitted(p), d.By
 	return s.done(ctx, p, res)
 }
 
 func (s *Shell) spec(p Proposal, startBy time.Duration, d Decided) process.Spec {
 	return process.Spec{
-		Path: p.Program, Argv: p.Argv, Dir: p.Dir, Env: append(s.environ(p), s.stands(p, d)...), Mark: p.ID, StartBy: startBy, Timeout: p.Timeout,
+		Path: p.Program, Argv: p.Argv, Dir: p.Dir, Env: slices.Concat(s.environ(p), s.stands(p, d), s.opens(p)), Mark: p.ID, StartBy: startBy, Timeout: p.Timeout,
 		Lease: s.opt.Lease, Limits: s.opt.Limits, OutputLimit: s.opt.OutputLimit, Self: s.opt.Self, SelfArgs: s.opt.SelfArgs,
 	}
 }

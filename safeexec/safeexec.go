@@ -41,7 +41,7 @@
 //	denied     blocked                                      read-only mode, or the start was refused
 //	error      blocked                                      forbidden_command, empty_command, not_one_command, credential_in_command, invalid_query
 //	error      user_modified, blocked                       superseded: this link was replaced; the next one has the result
-//	error      as it was allowed                            timeout, output_limit, cancelled, start_failed, redaction_failure, outcome_unknown
+//	error      as it was allowed                            timeout, output_limit, cancelled, start_failed, redaction_failure, not_kept, outcome_unknown
 //
 // user_modified with status completed marks the last link of an edited chain
 // that ran. A denied or forbidden edit says so instead.
@@ -189,7 +189,7 @@ type Result struct {
 	Stderr         string          `json:"stderr"`
 	ExitCode       *int            `json:"exit_code"`
 	Signal         string          `json:"signal,omitempty"`
-	Error          string          `json:"error,omitempty"`  // timeout, forbidden_command, empty_command, not_one_command, redaction_failure, output_limit, outcome_unknown, cancelled, credential_in_command, invalid_query, superseded, start_failed
+	Error          string          `json:"error,omitempty"`  // timeout, forbidden_command, empty_command, not_one_command, redaction_failure, output_limit, outcome_unknown, cancelled, credential_in_command, invalid_query, superseded, start_failed, not_kept
 	Detail         string          `json:"detail,omitempty"` // one line for people about Error
 	DenialReason   string          `json:"denial_reason,omitempty"`
 	DecidedBy      string          `json:"decided_by,omitempty"`

@@ -83,6 +83,15 @@ type Options struct {
 	// and find in the journal is the real one.
 	Anonymizer *anonymize.Anonymizer
 
+	// Spool is where every command but the product's own runs, in place of Dir, so that what
+	// it writes can lie in memory; "": in Dir. Keep is given what a command left where it
+	// ran, before the outcome is journaled, and says what lies where then; when it fails the command
+	// has failed. nil: it stays as it is. CaptureKey is the path of the file whose key opens captures, which
+	// the product's own analysis is told.
+	Spool      string
+	Keep       func(dir string, left []Artefact) ([]Artefact, error)
+	CaptureKey string
+
 	ReadOnly bool          // no RISKY command is ever offered
 	Identity func() string // cloud account and subscription, asked for az commands; must be quick
 	// Journals is the absolute directory of the case's journals: the verb that ends
@@ -198,7 +207,18 @@ func (o *Options) fill() (err error) {
 	if o.Dir, err = workDir(o.Dir); err != nil {
 		return err
 	}
-	return nil
+	if o.Spool != "" {
+		o.Spool, err = workDir(o.Spool)
+	}
+	return err
+}
+
+// dir is where a command runs.
+func (s *Shell) dir(argv []string) string {
+	if s.opt.Spool == "" || len(argv) > 0 && argv[0] == s.opt.Self {
+		return s.opt.Dir
+	}
+	return s.opt.Spool
 }
 
 // workDir makes dir absolute and exclusive to this user. A link in its place is

@@ -319,6 +319,8 @@ func lackingWords(code string) string {
 		return "Never run, because it contains a credential"
 	case "redaction_failure":
 		return "Ran, but its output could not be redacted"
+	case "not_kept":
+		return "Ran, but what it left could not be encrypted"
 	case "":
 		return "Failed"
 	}

@@ -37,7 +37,7 @@ func (s *Fold) keepPlots(r safeexec.Result) {
 		return
 	}
 	for _, a := range r.Artefacts {
-		name := a.Path[strings.LastIndexByte(a.Path, '/')+1:]
+		name := strings.TrimSuffix(a.Path[strings.LastIndexByte(a.Path, '/')+1:], ".age") // encrypted, and read so
 		stem, of := strings.CutSuffix(name, ".png")
 		kind := stem[strings.LastIndexByte(stem, '_')+1:]
 		if !of || a.SHA256 == "" || len(s.plots) == plotsMost || !slices.Contains(Pictures, kind) {

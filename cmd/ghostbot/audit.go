@@ -22,6 +22,7 @@ import (
 	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/ledger"
+	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/store"
 	"ghostbot/store/file"
 )
@@ -184,7 +185,11 @@ func (f auditFlags) check(verb, sid string) error {
 }
 
 func auditVerify(c *cli, sid string, f auditFlags, ring *keyring.Ring) error {
-	r, err := evidence.Verify(ring, sid, f.rcaFile, audit.VerifyOptions{Head: f.head})
+	keys, err := vault.Env()
+	if err != nil {
+		return usageError("%w", err)
+	}
+	r, err := evidence.Verify(ring, sid, f.rcaFile, keys, audit.VerifyOptions{Head: f.head})
 	switch {
 	case errors.Is(err, evidence.ErrNoReport):
 		return usageError("--rca: %v", err)

@@ -61,7 +61,7 @@ func TestEveryVariable(t *testing.T) {
 		"GHOST_APPROVAL_TTL=1h30m", "GHOST_BRAIN=playbook", "GHOST_STATE_DIR=/s", "GHOST_AUDIT_DIR=/a", "GHOST_COMMAND_TIMEOUT=90s",
 		"GHOST_MAX_TURNS=7", "GHOST_READ_ONLY=true", "GHOST_ANONYMIZE=true", "GHOST_RECALL=off", "GHOST_JOURNAL_KEY_FILE=/k", "GHOST_HEALTH_ADDR=127.0.0.1:0", "GHOST_LOG=json", "GHOST_LOG_LEVEL=warn", "OTEL_EXPORTER_OTLP_ENDPOINT=http://127.0.0.1:4318",
 		"GEMINI_API_KEY=k", "GHOST_MODEL=gemini-9", "GHOST_GEMINI_URL=http://127.0.0.1:1", "GHOST_MODEL_TOKENS=10000", "GHOST_MODEL_USD=0.25",
-		"GHOST_REDIS_URL=redis+sentinel://a.example.com/main", "GHOST_REDIS_REPLICAS=2", "GHOST_WORK_DIR=/w", "GHOST_REDIS_RETENTION=48h", "GHOST_RETENTION=720h", "GHOST_DEPLOYMENT=staging")
+		"GHOST_REDIS_URL=redis+sentinel://a.example.com/main", "GHOST_REDIS_REPLICAS=2", "GHOST_WORK_DIR=/w", "GHOST_CAPTURE_KEY_FILE=/c", "GHOST_REDIS_RETENTION=48h", "GHOST_RETENTION=720h", "GHOST_DEPLOYMENT=staging")
 	got, err := load()
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestEveryVariable(t *testing.T) {
 		ApprovalTTL: 90 * time.Minute, Brain: "playbook", StateDir: "/s", AuditDir: "/a", CommandTimeout: 90 * time.Second, MaxTurns: 7,
 		ReadOnly: true, Anonymize: true, Recall: "off", JournalKeyFile: "/k", HealthAddr: "127.0.0.1:0", Log: "json", LogLevel: "warn", OTLPEndpoint: "http://127.0.0.1:4318",
 		GeminiKey: "k", Model: "gemini-9", GeminiURL: "http://127.0.0.1:1", ModelTokens: 10_000, ModelUSD: 0.25,
-		RedisURL: "redis+sentinel://a.example.com/main", RedisReplicas: 2, WorkDir: "/w", RedisRetention: 48 * time.Hour, Retention: 720 * time.Hour, Deployment: "staging"}
+		RedisURL: "redis+sentinel://a.example.com/main", RedisReplicas: 2, WorkDir: "/w", CaptureKeyFile: "/c", RedisRetention: 48 * time.Hour, Retention: 720 * time.Hour, Deployment: "staging"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("config (-want +got):\n%s", diff)
 	}

@@ -46,7 +46,7 @@ func checks(ctx context.Context, c *cli) []checkup.Line {
 	if cfg.WorkDir != "" {
 		lines = append(lines, checkup.Dir("working directory", "GHOST_WORK_DIR", cfg.WorkDir))
 	}
-	lines = append(lines, checkup.Key(cfg.JournalKeyFile, c.audits()), checkup.Port(cfg.HealthAddr), checkup.Tools(cfg.Path, cfg.cloud().Set()))
+	lines = append(lines, checkup.Key(cfg.JournalKeyFile, c.audits()), checkup.Captures(cfg.CaptureKeyFile, cfg.work(c)), checkup.Port(cfg.HealthAddr), checkup.Tools(cfg.Path, cfg.cloud().Set()))
 	if cfg.RedisURL != "" {
 		lines = append(lines, checkup.Redis(ctx, cfg.redis(), cfg.JournalKeyFile))
 	}

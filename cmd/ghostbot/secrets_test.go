@@ -16,6 +16,8 @@ import (
 	"testing"
 	"time"
 
+	"filippo.io/age"
+
 	"ghostbot/cmd/ghostbot/secrets"
 	"ghostbot/internal/sim/redis"
 )
@@ -83,11 +85,18 @@ func everySecret(t *testing.T) (hidden, []string) {
 		_, rest, _ := strings.Cut(out, "secret=")
 		h["second factor"], _, _ = strings.Cut(rest, "&")
 	}
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	captureKey := id.String()
+	h["capture key"] = captureKey
 	vars := []string{
 		"SLACK_APP_TOKEN=" + app, "SLACK_BOT_TOKEN=" + botToken, "GEMINI_API_KEY=" + made("model key"),
 		"SLACK_API_URL=http://u:" + made("slack url") + "@127.0.0.1:1/" + botToken + "/",
 		"GHOST_GEMINI_URL=http://u:" + made("model url") + "@127.0.0.1:1/",
 		"GHOST_JOURNAL_KEY_FILE=" + file("journal.key", made("journal key")+"\n"),
+		"GHOST_CAPTURE_KEY_FILE=" + file("capture.key", "# a key\n"+captureKey+"\n"),
 		"GHOST_REDIS_PASSWORD_FILE=" + file("redis", made("redis password")+"\n"),
 		"GHOST_TOTP_FILE=" + factors, "GHOST_SECOND_FACTOR=az-mutate", "GHOST_APPROVERS=U0AAA",
 		"OTEL_EXPORTER_OTLP_ENDPOINT=http://u:" + made("collector url") + "@127.0.0.1:1",

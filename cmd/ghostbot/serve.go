@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -31,6 +30,7 @@ import (
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/cmd/ghostbot/ops"
 	"ghostbot/cmd/ghostbot/plots"
+	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
@@ -94,7 +94,9 @@ type program struct {
 	redactor *redact.Redactor
 	brain    agent.Brain
 	ring     *keyring.Ring
-	topology []byte // secret from which the cases' names for addresses are made; nil: nothing is hidden
+	vault    *vault.Vault // encrypts what commands leave, and opens it
+	spool    *vault.Spool // where they leave it; nil: nothing is encrypted
+	topology []byte       // secret from which the cases' names for addresses are made; nil: nothing is hidden
 	desk     *bot.Desk
 	access   bot.Access
 	codes    bot.Codes
@@ -117,7 +119,7 @@ func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*progr
 	if err != nil {
 		return nil, err
 	}
-	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: absolute(c.audits()), workDir: cmp.Or(cfg.WorkDir, filepath.Join(c.state(), "work")), self: self, process: processName(),
+	p := &program{cfg: cfg, log: log, ops: c.ops, auditDir: absolute(c.audits()), workDir: cfg.work(c), self: self, process: processName(),
 		policy:   policy.New(policy.Options{Self: self}),
 		redactor: cfg.redactor(), runners: safeexec.NewSupervisors(),
 	}
@@ -125,6 +127,9 @@ func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*progr
 		if err := markWork(c, cfg.WorkDir); err != nil {
 			return nil, fail(exitUnavailable, "GHOST_WORK_DIR: %w", err)
 		}
+	}
+	if p.vault, p.spool, err = vault.Ready(cfg.CaptureKeyFile, p.workDir); err != nil {
+		return nil, fail(exitUsage, "%w", err)
 	}
 	choice := cfg.choice()
 	choice.Log, choice.Hosts = log, true
@@ -230,7 +235,7 @@ func (p *program) plot(sid string, v show.PlotView) (png []byte, alt string, err
 	if p.topology != nil {
 		return nil, "", errors.New("addresses are hidden, and stand in plots")
 	}
-	png, alt, err = plots.Read(filepath.Join(p.workDir, sid), v.Name, v.SHA256)
+	png, alt, err = plots.Read(p.vault, filepath.Join(p.workDir, sid), v.Name, v.SHA256)
 	return png, p.scrub(alt), err
 }
 
@@ -270,17 +275,20 @@ func (p *program) openLog(ctx context.Context, sid string, fence uint64) (bot.Lo
 func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 	hide := p.hide(parts.SessionID, parts.Opened.Symptom)
 	dir := filepath.Join(p.workDir, parts.SessionID)
+	if err := p.spool.Recover(parts.SessionID); err != nil {
+		return nil, err
+	}
 	shell, err := safeexec.New(safeexec.Options{
 		SessionID: parts.SessionID, Policy: p.policy, Journal: parts.Shell, Approver: parts.Approver,
 		Redactor: p.redactor, Dir: dir, Path: p.cfg.Path, Identity: p.cfg.cloud().Identity, ApprovalTTL: p.cfg.ApprovalTTL,
 		Timeout: p.cfg.CommandTimeout, Lease: p.cfg.Lease, ReadOnly: p.cfg.ReadOnly, Requester: parts.Opened.Requester, Anonymizer: hide, Journals: p.auditDir,
-		Now: p.state.Now, Supervisors: p.runners,
+		Now: p.state.Now, Supervisors: p.runners, Spool: p.spool.Dir(parts.SessionID), Keep: p.spool.Keep(parts.SessionID), CaptureKey: p.vault.Path(),
 	})
 	if err != nil {
 		return nil, err
 	}
 	captures := p.cfg.cloud().Captures(cloud.Case{SessionID: parts.SessionID, Gate: shell, Journal: parts.Log.Journal(audit.Tasks), Feed: parts.Feed,
-		Self: p.self, Dir: dir, Owner: p.state.Deployment(), Left: &cloud.Left{AuditDir: p.auditDir, WorkDir: p.workDir, SelfID: parts.SessionID, Open: p.open}})
+		Self: p.self, Dir: dir, Spool: p.spool.Dir(parts.SessionID), Owner: p.state.Deployment(), Left: &cloud.Left{AuditDir: p.auditDir, WorkDir: p.workDir, SelfID: parts.SessionID, Open: p.open}})
 	if parts.Opened.Kind == agent.KindSweep {
 		return sweep.New(sweep.Options{SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 			People: parts.People, Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL, Clock: p.state.Now})

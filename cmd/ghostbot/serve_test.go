@@ -93,6 +93,7 @@ func TestBuildRefuses(t *testing.T) {
 		{"state is a file", cli{stateDir: filepath.Join(dir, "file")}, config{}, exitUnavailable, "state directory: "},
 		{"audit is a file", cli{stateDir: filepath.Join(dir, "s"), auditDir: filepath.Join(dir, "file")}, config{}, exitUnavailable, "register: "},
 		{"short key", cli{stateDir: dir}, config{JournalKeyFile: filepath.Join(dir, "file")}, exitUsage, "GHOST_JOURNAL_KEY_FILE: journal key "},
+		{"no capture key", cli{stateDir: dir}, config{CaptureKeyFile: "none"}, exitUsage, "GHOST_CAPTURE_KEY_FILE: "},
 		{"no key", cli{stateDir: dir}, config{JournalKeyFile: "none"}, exitUsage, "GHOST_JOURNAL_KEY_FILE: "},
 	} {
 		t.Run(tc.name, func(t *testing.T) {

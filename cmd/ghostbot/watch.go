@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
+	"path/filepath"
 	"sync"
 
 	"ghostbot/cmd/ghostbot/forget"
@@ -14,6 +16,7 @@ import (
 	"ghostbot/cmd/ghostbot/metrics"
 	"ghostbot/cmd/ghostbot/ops"
 	"ghostbot/cmd/ghostbot/secrets"
+	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/safeexec/redact"
 )
 
@@ -90,7 +93,12 @@ func auditDelete(ctx context.Context, c *cli, sid string, f auditFlags, ring *ke
 	return nil
 }
 
+// work holds the directories of cases.
+func (c *config) work(l *cli) string {
+	return absolute(cmp.Or(c.WorkDir, filepath.Join(l.state(), "work")))
+}
+
 // forget is where closed cases lie.
 func (c *config) forget(l *cli, ring *keyring.Ring) forget.Options {
-	return forget.Options{StateDir: l.state(), AuditDir: absolute(l.audits()), WorkDir: c.WorkDir, Ring: ring}
+	return forget.Options{StateDir: l.state(), AuditDir: absolute(l.audits()), WorkDir: c.WorkDir, Memory: vault.Memory(c.work(l)), Ring: ring}
 }

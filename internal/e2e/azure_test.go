@@ -145,7 +145,7 @@ func (l *lab) pictures(channel, what string) {
 	}
 }
 
-// TestBothEndsWithTheRealAz is the same for a pair.
+// TestBothEndsWithTheRealAz is the same for a pair, kept encrypted.
 func TestBothEndsWithTheRealAz(t *testing.T) {
 	azure, env := realAzure(t, func(o *azuresim.Options) {
 		o.Capture = func(string) []byte { return azuresim.Packets("both") } // the same conversation
@@ -153,7 +153,8 @@ func TestBothEndsWithTheRealAz(t *testing.T) {
 	seed := azure.Cloud.Seed()
 	script := filled(captureScript, seed.ID("prod-rg", "Microsoft.Compute/virtualMachines/web-vm-01")+" to "+seed.ID("data-rg", "Microsoft.Compute/virtualMachines/db-vm-01"),
 		`call cleanup_task {"task_id":"${match:(ghost_db-vm-01_[A-Za-z0-9_.-]+)}","hypothesis_id":"H1"}`)
-	approved, calls := captured(t, env, script, false)
+	_, key := captureKey(t)
+	approved, calls := captured(t, append(env, key), script, false)
 	for _, what := range []string{"packet-capture create", "storage blob download", "packet-capture delete", "storage blob delete"} {
 		n := 0
 		for _, a := range approved {
@@ -186,6 +187,12 @@ func captured(t *testing.T, env []string, script string, plots bool) (approved, 
 	approved = l.approveAll("incidents", "web-vm-01", func(int) {})
 	sid := l.sid("incidents", "web-vm-01")
 	l.closed(sid)
+	if slices.ContainsFunc(env, func(kv string) bool { return strings.HasPrefix(kv, "GHOST_CAPTURE_KEY_FILE=") }) {
+		files := l.encrypted(sid, "")
+		if n := len(slices.DeleteFunc(slices.Clone(files), func(f string) bool { return !strings.HasSuffix(f, ".cap.age") })); n != 2 {
+			t.Errorf("%d captures are there, want 2: %v", n, files)
+		}
+	}
 	if plots { // two captures are compared, not drawn
 		l.pictures("incidents", "web-vm-01")
 	}

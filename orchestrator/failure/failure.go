@@ -178,3 +178,27 @@ func First(stderr string) string {
 func (f Failure) Silence() string {
 	return strings.TrimSuffix("Azure did not say what is there ("+f.Code+": "+f.Text+"). "+f.Advice, ".")
 }
+
+// NoKey is the failure of a download that was to be encrypted and has no key any more, with the
+// line that says so.
+func NoKey() (f Failure, detail string) {
+	return Failure{Code: "no_capture_key", Advice: "Start the bot with the GHOST_CAPTURE_KEY_FILE that it had when the capture was made."},
+		"The capture was to be kept encrypted, and there is no key; nothing was downloaded"
+}
+
+// OfDownload is the line about a download that failed.
+func OfDownload(again bool) string {
+	if again {
+		return "Blob download failed after retry"
+	}
+	return "Blob download failed"
+}
+
+// OfAnalysis is f as that of an analysis, which had its say when it ran.
+func (f Failure) OfAnalysis(ran bool) Failure {
+	f.Code = "analysis_failed"
+	if f.Advice == "" || ran {
+		f.Advice = "The file may be empty or no capture: " + f.Text
+	}
+	return f
+}

@@ -17,10 +17,13 @@ import (
 	"golang.org/x/sys/unix"
 	"sigs.k8s.io/yaml"
 
+	"filippo.io/age"
+
 	"ghostbot/audit"
 	"ghostbot/bot/slack"
 	"ghostbot/bot/slack/grant"
 	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/cmd/ghostbot/who"
 	sim "ghostbot/internal/sim/redis"
 	"ghostbot/store/redis"
@@ -266,6 +269,42 @@ func TestKeyBroken(t *testing.T) {
 		if tc.want == "" && got != "" || !strings.Contains(got, tc.want) {
 			t.Errorf("%s with %s: got %q, want %q", tc.files, filepath.Base(tc.dir), got, tc.want)
 		}
+	}
+}
+
+// TestCaptures: what is said about the key of captures; nothing is made by looking.
+func TestCaptures(t *testing.T) {
+	t.Setenv("RUNTIME_DIRECTORY", "")
+	t.Setenv("XDG_RUNTIME_DIR", "")
+	id, err := age.GenerateX25519Identity()
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir, work := t.TempDir(), t.TempDir()
+	file := func(name, text string, mode os.FileMode) string {
+		path := filepath.Join(dir, name)
+		if err := errors.Join(os.WriteFile(path, []byte(text), mode), os.Chmod(path, mode)); err != nil {
+			t.Fatal(err)
+		}
+		return path
+	}
+	for _, tc := range []struct {
+		file, what string
+		ok         bool
+	}{
+		{"", "none: captures lie on disk as they are", true},
+		{file("good", id.String(), 0o600), "is encrypted for " + id.Recipient().String(), vault.Memory(work) != ""},
+		{file("open", id.String(), 0o644), "chmod 600", false},
+		{file("wrong", "x", 0o600), "line 1 is not an age identity", false},
+		{filepath.Join(dir, "none"), "no such file", false},
+	} {
+		k := Captures(tc.file, work)
+		if k.OK != tc.ok || !strings.Contains(k.What, tc.what) && vault.Memory(work) != "" || !k.OK && k.Hint == "" || strings.Contains(k.What+k.Hint, id.String()) {
+			t.Errorf("%s: %+v", tc.file, k)
+		}
+	}
+	if _, err := os.Stat(vault.Memory(work)); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("looking made a directory: %v", err)
 	}
 }
 

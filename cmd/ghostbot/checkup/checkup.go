@@ -23,6 +23,7 @@ import (
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
@@ -226,6 +227,23 @@ func Key(files, auditDir string) Line {
 	case signed && len(keys) == 0:
 		k.OK, k.What = false, "none, and the register was written with one"
 		k.Hint = "set GHOST_JOURNAL_KEY_FILE to the key of these journals: without it forged lines do not show"
+	}
+	return k
+}
+
+// Captures is about the key that captures are encrypted with, "" when there is none, and the
+// memory that they pass through.
+func Captures(file, work string) Line {
+	k := Line{Name: "capture key", OK: true, What: "none: captures lie on disk as they are"}
+	v, err := vault.Load(file)
+	if err == nil && v.Set() {
+		k.What = "what commands leave is encrypted for " + v.Recipient() + ", and lies in " + filepath.Dir(vault.Memory(work)) + " before"
+		if vault.Memory(work) == "" {
+			err = vault.ErrMemory
+		}
+	}
+	if err != nil {
+		k.OK, k.What, k.Hint = false, err.Error(), vault.Variable+" names a file of age identities (age-keygen -o FILE), which the bot's user alone can read"
 	}
 	return k
 }

@@ -86,6 +86,7 @@ type Case struct {
 	Feed      func(ctx context.Context, after uint64) ([]agent.Entry, error)
 	Self      string // the program's own binary
 	Dir       string // working directory of the case's commands
+	Spool     string // where they run when what they leave is encrypted into Dir; "": there
 	Owner     string // of what is made in the cloud: the installation
 	Left      *Left  // nil: nothing is looked for
 }
@@ -100,7 +101,7 @@ func (a Account) Captures(c Case) *orchestrator.Orchestrator {
 		c.Dir = abs
 	}
 	o := orchestrator.Options{
-		SessionID: c.SessionID, Gate: c.Gate, Journal: c.Journal, Past: c.past, Self: c.Self, Dir: c.Dir, Owner: c.Owner,
+		SessionID: c.SessionID, Gate: c.Gate, Journal: c.Journal, Past: c.past, Self: c.Self, Dir: c.Dir, Spool: c.Spool, Owner: c.Owner,
 		Subscription: a.Subscription, ResourceGroup: a.ResourceGroup, Location: a.Location,
 		Account: a.StorageAccount, Container: a.Container,
 	}

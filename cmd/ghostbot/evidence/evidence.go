@@ -18,6 +18,7 @@ import (
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
 	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/vault"
 )
 
 // Load verifies the journals of a case and returns what a report is built from. The
@@ -44,7 +45,7 @@ func Load(ring *keyring.Ring, sid string, o audit.VerifyOptions) (rca.Input, err
 type File struct {
 	Path    string `json:"path"`
 	AuditID string `json:"audit_id"`
-	State   string `json:"state"` // as_recorded, missing, changed, removed (by the clean-up), unknown (no hash was recorded)
+	State   string `json:"state"` // as_recorded, missing, changed, removed (by the clean-up), unknown (no hash was recorded), encrypted (for a key that is not here)
 }
 
 // Result is what holding a report against the journals came to.
@@ -68,7 +69,7 @@ func (r Result) OK() bool {
 var ErrNoReport = errors.New("not a report file")
 
 // Report holds the file at path against the journals.
-func Report(in rca.Input, path string) (Result, error) {
+func Report(in rca.Input, path string, v *vault.Vault) (Result, error) {
 	md, err := readReport(path)
 	if err != nil {
 		return Result{}, err
@@ -79,7 +80,7 @@ func Report(in rca.Input, path string) (Result, error) {
 	}
 	r := Result{Checked: c, Artefacts: []File{}}
 	for _, a := range c.Artefacts {
-		r.Artefacts = append(r.Artefacts, File{Path: a.Path, AuditID: a.AuditID, State: compare(a)})
+		r.Artefacts = append(r.Artefacts, File{Path: a.Path, AuditID: a.AuditID, State: compare(a, v)})
 	}
 	return r, nil
 }
@@ -110,23 +111,30 @@ func readReport(path string) (string, error) {
 
 // compare says what became of a file. The journals may be somebody else's: nothing is
 // opened but a regular file of the recorded length, and nothing of it is told.
-func compare(a rca.Artefact) string {
+func compare(a rca.Artefact, v *vault.Vault) string {
 	fi, err := os.Lstat(a.Path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist) && a.Cleaned:
 		return "removed"
 	case err != nil:
 		return "missing"
-	case !fi.Mode().IsRegular() || fi.Size() != a.Size:
+	case !fi.Mode().IsRegular() || fi.Size() < a.Size:
 		return "changed"
 	case a.SHA256 == "":
 		return "unknown"
 	}
-	f, err := os.OpenFile(a.Path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
+	file, err := os.OpenFile(a.Path, os.O_RDONLY|unix.O_NONBLOCK|unix.O_NOFOLLOW, 0)
 	if err != nil {
 		return "missing"
 	}
-	defer f.Close()
+	defer file.Close()
+	f, err := v.From(file)
+	switch {
+	case errors.Is(err, vault.ErrKey):
+		return "encrypted"
+	case err != nil || f.Size != a.Size:
+		return "changed"
+	}
 	h := sha256.New()
 	if n, err := io.Copy(h, io.LimitReader(f, a.Size+1)); err != nil || n != a.Size || hex.EncodeToString(h.Sum(nil)) != a.SHA256 {
 		return "changed"
@@ -142,7 +150,7 @@ type Answer struct {
 
 // Verify checks the journals of a case and, when they verify and path is not "", the
 // report at path.
-func Verify(ring *keyring.Ring, sid, path string, o audit.VerifyOptions) (Answer, error) {
+func Verify(ring *keyring.Ring, sid, path string, v *vault.Vault, o audit.VerifyOptions) (Answer, error) {
 	if path == "" {
 		return Answer{Report: ring.Verify(sid, o)}, nil
 	}
@@ -151,7 +159,7 @@ func Verify(ring *keyring.Ring, sid, path string, o audit.VerifyOptions) (Answer
 	if err != nil || !a.OK {
 		return a, nil // why is in it
 	}
-	r, err := Report(in, path)
+	r, err := Report(in, path, v)
 	if err != nil {
 		return a, err
 	}

@@ -13,9 +13,12 @@ import (
 	"syscall"
 	"testing"
 
+	"filippo.io/age"
+
 	"ghostbot/agent/rca"
 	"ghostbot/audit"
 	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/vault"
 )
 
 const sid = "ghost_20260314_104512"
@@ -24,6 +27,7 @@ const sid = "ghost_20260314_104512"
 type written struct {
 	t                 *testing.T
 	dir, report, left string
+	vault             *vault.Vault
 }
 
 type m = map[string]any
@@ -81,7 +85,7 @@ func (w *written) put(path, text string) {
 
 func (w *written) verify() (Answer, string) {
 	w.t.Helper()
-	a, err := Verify(ring(w.t, w.dir), sid, w.report, audit.VerifyOptions{})
+	a, err := Verify(ring(w.t, w.dir), sid, w.report, w.vault, audit.VerifyOptions{})
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -116,6 +120,53 @@ func TestArtefactsOnDisk(t *testing.T) {
 	}
 }
 
+// TestEncryptedArtefacts: the digest is that of what is in a file, so that it holds when the
+// file is encrypted, and encrypted again for another key.
+func TestEncryptedArtefacts(t *testing.T) {
+	key := func() *vault.Vault {
+		id, err := age.GenerateX25519Identity()
+		if err != nil {
+			t.Fatal(err)
+		}
+		path := filepath.Join(t.TempDir(), "key")
+		if err := os.WriteFile(path, []byte(id.String()), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		v, err := vault.Load(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	ours, other := key(), key()
+	for _, tc := range []struct {
+		name, state, content string
+		ok                   bool
+		by, with             *vault.Vault
+	}{
+		{"with its key", "as recorded", "packets", true, ours, ours},
+		{"for a new key", "as recorded", "packets", true, other, other},
+		{"changed", "changed", "pockets", false, ours, ours},
+		{"longer", "changed", "packets!", false, ours, ours},
+		{"with another key", "encrypted", "packets", true, ours, other},
+		{"without a key", "encrypted", "packets", true, ours, nil},
+	} {
+		w := write(t)
+		w.vault = tc.with
+		name, err := tc.by.Place(filepath.Dir(w.left), filepath.Base(w.left), strings.NewReader(tc.content))
+		if err == nil {
+			err = os.Rename(filepath.Join(filepath.Dir(w.left), name), w.left)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		a, text := w.verify()
+		if a.OK != tc.ok || !strings.Contains(text, w.left+" ("+sid+"_002): "+tc.state) {
+			t.Errorf("%s: ok %v, %q\n%s", tc.name, a.OK, a.Why, text)
+		}
+	}
+}
+
 // TestVerifyReport: what is said about a report, and nothing about it when the
 // journals do not verify.
 func TestVerifyReport(t *testing.T) {
@@ -141,7 +192,7 @@ func TestVerifyReport(t *testing.T) {
 	if in, err := Load(ring(t, w.dir), sid, audit.VerifyOptions{}); err != nil || in.Verified.OK || len(in.Entries) != 4 {
 		t.Errorf("%d entries, %v", len(in.Entries), err)
 	}
-	if a, err := Verify(ring(t, t.TempDir()), sid, w.report, audit.VerifyOptions{}); err != nil || a.OK || a.Why == "" {
+	if a, err := Verify(ring(t, t.TempDir()), sid, w.report, w.vault, audit.VerifyOptions{}); err != nil || a.OK || a.Why == "" {
 		t.Errorf("no journals: %+v, %v", a, err)
 	}
 }
@@ -159,7 +210,7 @@ func TestFilesThatAreNoReport(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{fifo, long, w.dir, "/dev/zero", filepath.Join(w.dir, "none")} {
-		if _, err := Verify(ring(t, w.dir), sid, path, audit.VerifyOptions{}); !errors.Is(err, ErrNoReport) {
+		if _, err := Verify(ring(t, w.dir), sid, path, nil, audit.VerifyOptions{}); !errors.Is(err, ErrNoReport) {
 			t.Errorf("%s: %v", path, err)
 		}
 	}

@@ -68,6 +68,7 @@ type Options struct {
 	StateDir string
 	AuditDir string
 	WorkDir  string // "": work in the state directory
+	Memory   string // of what waits in memory to be encrypted; "": nothing does
 	Ring     *keyring.Ring
 	By       string
 	Reason   string
@@ -264,6 +265,9 @@ func (o Options) remove(sid string) (int, error) {
 		paths = append(append(paths, name), aside...)
 	}
 	paths = append(paths, filepath.Join(o.AuditDir, "ghost_rca_"+sid+".md"), filepath.Join(o.work(), sid), filepath.Join(o.StateDir, "cases", sid))
+	if o.Memory != "" {
+		paths = append(paths, filepath.Join(o.Memory, sid))
+	}
 	n := 0
 	for _, p := range paths {
 		k, err := count(p)

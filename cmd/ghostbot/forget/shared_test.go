@@ -474,16 +474,20 @@ func TestOldCasesOfADirectoryGo(t *testing.T) {
 // Captures go with the case also where they lie elsewhere.
 func TestWorkingDirectoryElsewhere(t *testing.T) {
 	o := deployment(t)
-	o.WorkDir = t.TempDir()
-	name := filepath.Join(o.WorkDir, sid, "a.pcap")
-	if err := errors.Join(os.MkdirAll(filepath.Dir(name), 0o700), os.WriteFile(name, nil, 0o600)); err != nil {
-		t.Fatal(err)
+	o.WorkDir, o.Memory = t.TempDir(), t.TempDir()
+	name, waits := filepath.Join(o.WorkDir, sid, "a.pcap"), filepath.Join(o.Memory, sid, "a.pcap")
+	for _, f := range []string{name, waits} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(f), 0o700), os.WriteFile(f, nil, 0o600)); err != nil {
+			t.Fatal(err)
+		}
 	}
 	if _, err := Case(t.Context(), o, sid); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := os.Stat(filepath.Dir(name)); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("%v", err)
+	for _, f := range []string{name, waits} {
+		if _, err := os.Stat(filepath.Dir(f)); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("%v", err)
+		}
 	}
 }
 

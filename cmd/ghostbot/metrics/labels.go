@@ -22,7 +22,7 @@ var (
 	endings   = []string{"brain", "stopped", "budget", "brain_error"}
 	decisions = []string{"APPROVED", "DENIED", "MODIFIED", "EXPIRED", "CANCELLED", "SUPERSEDED"}
 	classes   = []string{"SAFE", "RISKY", "FORBIDDEN"}
-	troubles  = []string{"timeout", "forbidden_command", "empty_command", "not_one_command", "redaction_failure", "output_limit",
+	troubles  = []string{"timeout", "forbidden_command", "empty_command", "not_one_command", "redaction_failure", "not_kept", "output_limit",
 		"outcome_unknown", "cancelled", "credential_in_command", "invalid_query", "superseded", "start_failed"}
 	silences   = []string{"expired", "stopped", "withdrawn", "superseded", "no approver"}
 	brainNames = []string{"gemini", "playbook"}

@@ -113,7 +113,7 @@ func (v *run) both(ctx context.Context, name string) error {
 		return err
 	}
 	if v.ReportDir != "" {
-		if err := place(v.ReportDir, stem(name)+"_vs_"+stem(v.Compare)+"_comparison.md", []byte(text)); err != nil {
+		if err := v.place(v.ReportDir, stem(name)+"_vs_"+stem(v.Compare)+"_comparison.md", []byte(text)); err != nil {
 			return err
 		}
 		c.Executive = text

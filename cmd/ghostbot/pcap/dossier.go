@@ -1,15 +1,15 @@
 package pcap
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"net/netip"
-	"os"
 	"path/filepath"
 	"strings"
 
+	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/forensics"
 	"ghostbot/forensics/facts"
 	"ghostbot/forensics/finding"
@@ -29,7 +29,7 @@ const (
 // stem is a file's name without what says that it is a capture.
 func stem(name string) string {
 	name = filepath.Base(name)
-	for _, ext := range []string{".gz", ".zst", ".pcap", ".pcapng", ".cap"} {
+	for _, ext := range []string{vault.Suffix, ".gz", ".zst", ".pcap", ".pcapng", ".cap"} {
 		if cut := strings.TrimSuffix(name, ext); cut != "" {
 			name = cut
 		}
@@ -55,7 +55,7 @@ func (v *run) keep(ctx context.Context, name string, doc *semantic.Document) err
 		if err != nil {
 			return err
 		}
-		if err := place(v.SemanticDir, stem(name)+"_semantic.json", small); err != nil {
+		if err := v.place(v.SemanticDir, stem(name)+"_semantic.json", small); err != nil {
 			return err
 		}
 	}
@@ -64,30 +64,17 @@ func (v *run) keep(ctx context.Context, name string, doc *semantic.Document) err
 		return err
 	}
 	executive := d.Executive()
-	if err := place(v.ReportDir, stem(name)+"_executive_summary.md", []byte(executive)); err != nil {
+	if err := v.place(v.ReportDir, stem(name)+"_executive_summary.md", []byte(executive)); err != nil {
 		return err
 	}
 	doc.Executive = executive
-	return place(v.ReportDir, stem(name)+"_forensic_report.md", []byte(d.Forensic(images)))
+	return v.place(v.ReportDir, stem(name)+"_forensic_report.md", []byte(d.Forensic(images)))
 }
 
-// place writes a file whole or not at all. A link of that name is replaced, never followed.
-func place(dir, name string, content []byte) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil {
+// place writes a file whole or not at all, encrypted when there is a key.
+func (v *run) place(dir, name string, content []byte) error {
+	if _, err := v.Vault.Place(dir, name, bytes.NewReader(content)); err != nil {
 		return fmt.Errorf("%w: %w", ErrWrite, err)
-	}
-	f, err := os.CreateTemp(dir, ".ghostbot-*")
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrWrite, err)
-	}
-	_, err = f.Write(content)
-	err = errors.Join(err, f.Close())
-	if err == nil {
-		err = os.Rename(f.Name(), filepath.Join(dir, name))
-	}
-	if err != nil {
-		_ = os.Remove(f.Name()) // the error says more
-		return fmt.Errorf("%w: %s: %w", ErrWrite, name, err)
 	}
 	return nil
 }
@@ -113,7 +100,7 @@ func (v *run) draw(ctx context.Context, name string, doc *semantic.Document) ([]
 		}
 		c.Add(&t, mark, rtt)
 	}
-	if _, err := forensics.Analyze(ctx, name, o); err != nil {
+	if _, err := v.read(ctx, name, o); err != nil {
 		return nil, err
 	}
 	var out []report.Image
@@ -123,7 +110,7 @@ func (v *run) draw(ctx context.Context, name string, doc *semantic.Document) ([]
 			return nil, err
 		}
 		file := stem(name) + "_" + p.Name + ".png"
-		if err := place(v.Plots, file, []byte(b.String())); err != nil {
+		if err := v.place(v.Plots, file, []byte(b.String())); err != nil {
 			return nil, err
 		}
 		out = append(out, report.Image{File: v.beside(file), Title: p.Title, Alt: p.Alt})

@@ -9,11 +9,14 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"path/filepath"
 	"runtime"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"ghostbot/cmd/ghostbot/bar"
+	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/forensics"
 	"ghostbot/forensics/facts"
 	"ghostbot/forensics/filter"
@@ -36,6 +39,8 @@ type Options struct {
 	FailOn, Filter                string
 	Compare, Mode                 string
 	SemanticDir, ReportDir, Plots string
+
+	Vault *vault.Vault // opens captures, and encrypts what is kept of them; nil: neither
 }
 
 // Streams are where output goes. Line makes any text safe for one line of a terminal, Encode writes
@@ -196,7 +201,7 @@ func (v *run) file(ctx context.Context, name string, each func(*facts.Packet)) (
 	o := v.analysis
 	b := bar.New(v.Err, v.Line(name))
 	o.Progress, o.Each = b.Show, each
-	a, err := forensics.Analyze(ctx, name, o)
+	a, err := v.read(ctx, name, o)
 	b.Clear()
 	if ctx.Err() != nil {
 		return nil, fmt.Errorf("%s: %w", name, ErrInterrupted)
@@ -206,4 +211,28 @@ func (v *run) file(ctx context.Context, name string, each func(*facts.Packet)) (
 	}
 	doc := a.Semantic()
 	return doc, v.keep(ctx, name, doc)
+}
+
+// read analyses a capture, encrypted or not. An encrypted one that turns out to be damaged gives no
+// result at all: nobody knows what somebody made of it.
+func (v *run) read(ctx context.Context, name string, o forensics.Options) (*forensics.Analysis, error) {
+	f, err := v.Vault.Open(name)
+	if errors.Is(err, vault.ErrKey) || errors.Is(err, vault.ErrCut) {
+		return nil, err
+	}
+	if err != nil {
+		return forensics.Analyze(ctx, name, o) // says it as of any capture
+	}
+	defer f.Close()
+	if !f.Sealed {
+		return forensics.Analyze(ctx, name, o)
+	}
+	a, err := forensics.AnalyzeReader(ctx, f, f.Size, strings.TrimSuffix(filepath.Base(name), vault.Suffix), o)
+	if bad := f.Broken(); bad != nil {
+		err = bad
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", name, err)
+	}
+	return a, nil
 }

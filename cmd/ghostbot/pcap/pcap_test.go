@@ -184,7 +184,7 @@ func TestLostOutput(t *testing.T) {
 func TestPlace(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "new", "deep")
 	for _, content := range []string{"first", "second"} {
-		if err := place(dir, "x.md", []byte(content)); err != nil {
+		if err := (&run{Options: &Options{}}).place(dir, "x.md", []byte(content)); err != nil {
 			t.Fatal(err)
 		}
 		if b, err := os.ReadFile(filepath.Join(dir, "x.md")); err != nil || string(b) != content {
@@ -201,7 +201,7 @@ func TestPlace(t *testing.T) {
 	if err := os.Mkdir(filepath.Join(dir, "taken"), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if err := place(dir, "taken", nil); !errors.Is(err, ErrWrite) {
+	if err := (&run{Options: &Options{}}).place(dir, "taken", nil); !errors.Is(err, ErrWrite) {
 		t.Errorf("over a directory: %v", err)
 	}
 	if left, _ := filepath.Glob(filepath.Join(dir, ".ghostbot-*")); len(left) > 0 {

@@ -13,7 +13,12 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+
+	"ghostbot/cmd/ghostbot/vault"
 )
+
+// overhead is more than encryption adds to the largest picture.
+const overhead = 4 << 10
 
 // Most is the largest picture that is shown, in bytes.
 const Most = 4 << 20
@@ -22,8 +27,8 @@ const Most = 4 << 20
 var ErrChanged = errors.New("the file is not what was journaled")
 
 // Read returns the picture with this name and hash in dir, and what it shows in words,
-// which the report beside it says. Links are not followed out of dir.
-func Read(dir, name, sum string) (png []byte, alt string, err error) {
+// which the report beside it says; both may be encrypted. Links are not followed out of dir.
+func Read(v *vault.Vault, dir, name, sum string) (png []byte, alt string, err error) {
 	defer func() {
 		if err != nil {
 			err = fmt.Errorf("read plot %s: %w", name, err)
@@ -37,25 +42,33 @@ func Read(dir, name, sum string) (png []byte, alt string, err error) {
 		return nil, "", err
 	}
 	defer root.Close()
-	if png, err = regular(root, name); err != nil {
+	if png, err = regular(v, root, name); errors.Is(err, fs.ErrNotExist) {
+		png, err = regular(v, root, name+vault.Suffix)
+	}
+	if err != nil {
 		return nil, "", err
 	}
 	got := sha256.Sum256(png)
 	if sum == "" || hex.EncodeToString(got[:]) != sum {
 		return nil, "", ErrChanged
 	}
-	return png, words(root, dir, name), nil
+	return png, words(v, root, dir, name), nil
 }
 
 // regular reads a file that is one, and not too large.
-func regular(root *os.Root, name string) ([]byte, error) {
+func regular(v *vault.Vault, root *os.Root, name string) ([]byte, error) {
 	if fi, err := root.Lstat(name); err != nil {
 		return nil, err
-	} else if !fi.Mode().IsRegular() || fi.Size() > Most {
+	} else if !fi.Mode().IsRegular() || fi.Size() > Most+overhead {
 		return nil, fs.ErrInvalid
 	}
-	f, err := root.Open(name)
+	h, err := root.Open(name)
 	if err != nil {
+		return nil, err
+	}
+	f, err := v.From(h)
+	if err != nil {
+		h.Close()
 		return nil, err
 	}
 	defer f.Close()
@@ -70,16 +83,16 @@ var image = regexp.MustCompile(`!\[([^\]\n]*)\]\(([^)\n]+)\)`)
 
 // words finds what a picture shows in the reports beside it; a picture without words is
 // named.
-func words(root *os.Root, dir, name string) string {
+func words(v *vault.Vault, root *os.Root, dir, name string) string {
 	list, err := os.ReadDir(dir)
 	if err != nil {
 		return name
 	}
 	for _, e := range list {
-		if !strings.HasSuffix(e.Name(), ".md") {
+		if !strings.HasSuffix(strings.TrimSuffix(e.Name(), vault.Suffix), ".md") {
 			continue
 		}
-		text, err := regular(root, e.Name())
+		text, err := regular(v, root, e.Name())
 		if err != nil {
 			continue
 		}

@@ -22,6 +22,7 @@ const (
 	Value    Kind = "value"    // is one
 	Password Kind = "password" // names a file whose first line is one
 	Keys     Kind = "keys"     // names files, separated by commas, that are one each
+	Lines    Kind = "lines"    // names a file of one a line, and comments
 	URL      Kind = "url"      // a URL, which may have a password
 	Headers  Kind = "headers"  // NAME=VALUE, separated by commas, each value percent-encoded
 )
@@ -31,7 +32,7 @@ const (
 var Variables = map[string]Kind{
 	"SLACK_APP_TOKEN": Value, "SLACK_BOT_TOKEN": Value, "GEMINI_API_KEY": Value,
 	"SLACK_API_URL": URL, "GHOST_GEMINI_URL": URL, "GHOST_REDIS_URL": URL,
-	"GHOST_REDIS_PASSWORD_FILE": Password, "GHOST_JOURNAL_KEY_FILE": Keys,
+	"GHOST_REDIS_PASSWORD_FILE": Password, "GHOST_JOURNAL_KEY_FILE": Keys, "GHOST_CAPTURE_KEY_FILE": Lines,
 	"OTEL_EXPORTER_OTLP_ENDPOINT": URL, "OTEL_EXPORTER_OTLP_TRACES_ENDPOINT": URL,
 	"OTEL_EXPORTER_OTLP_HEADERS": Headers, "OTEL_EXPORTER_OTLP_TRACES_HEADERS": Headers,
 	"HTTP_PROXY": URL, "HTTPS_PROXY": URL, "ALL_PROXY": URL, "http_proxy": URL, "https_proxy": URL, "all_proxy": URL,
@@ -62,6 +63,14 @@ func values(kind Kind, v string) []string {
 	case Password:
 		line, _, _ := strings.Cut(read(v), "\n")
 		return []string{strings.TrimRight(line, "\r")}
+	case Lines:
+		var out []string
+		for line := range strings.Lines(read(v)) {
+			if line = strings.TrimSpace(line); line != "" && line[0] != '#' {
+				out = append(out, line)
+			}
+		}
+		return out
 	case Keys:
 		var out []string
 		for path := range strings.SplitSeq(v, ",") {

@@ -40,6 +40,8 @@ func TestEachVariable(t *testing.T) {
 			v = "x-a=1,authorization=Bearer%20" + url.PathEscape(want)
 		case Password:
 			v = file(want + "\r\nthe rest is a remark\n")
+		case Lines:
+			v = file("# made on a day\nanother-key-of-the-deployment\r\n\n" + want + "\n")
 		case Keys:
 			v = file("older-key-of-the-deployment") + ", " + file("\n"+want+"\n")
 		}
@@ -81,6 +83,7 @@ func TestOddValues(t *testing.T) {
 		{Password, dir, []string{""}},
 		{Password, "/dev/zero", []string{""}},
 		{Keys, big, []string{""}},
+		{Lines, big, nil},
 		{"", "x", nil},
 	} {
 		if got := values(tc.kind, tc.v); !slices.Equal(got, tc.want) {

@@ -307,7 +307,7 @@ func (c Config) capture(v string) bool {
 	if within(path.Clean(dir), c.folders()) {
 		return true
 	}
-	plain := strings.TrimSuffix(strings.TrimSuffix(v, ".gz"), ".zst")
+	plain := strings.TrimSuffix(strings.TrimSuffix(strings.TrimSuffix(v, ".age"), ".gz"), ".zst")
 	return captureSuffixes[path.Ext(plain)] && path.Base(plain)[0] != '.' && !strings.Contains(v, "/.")
 }
 
