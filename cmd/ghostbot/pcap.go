@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"ghostbot/cmd/ghostbot/pcap"
-	"ghostbot/cmd/ghostbot/vault"
 )
 
 // pcapVerb analyses captures.
@@ -17,9 +16,6 @@ func pcapVerb(ctx context.Context, c *cli, args []string) error {
 	}
 	if len(files) == 0 {
 		return usageError("pcap wants at least one capture file")
-	}
-	if o.Vault, err = vault.Env(); err != nil {
-		return usageError("%w", err)
 	}
 	err = o.Run(ctx, files, pcap.Streams{Out: c.out, Terminal: terminalOr(c.out) != c.out, Err: c.err, Line: oneLine, Encode: encode})
 	switch {

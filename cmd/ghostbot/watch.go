@@ -94,9 +94,7 @@ func auditDelete(ctx context.Context, c *cli, sid string, f auditFlags, ring *ke
 }
 
 // work holds the directories of cases.
-func (c *config) work(l *cli) string {
-	return absolute(cmp.Or(c.WorkDir, filepath.Join(l.state(), "work")))
-}
+func (c *config) work(l *cli) string { return absolute(cmp.Or(c.WorkDir, filepath.Join(l.state(), "work"))) }
 
 // forget is where closed cases lie.
 func (c *config) forget(l *cli, ring *keyring.Ring) forget.Options {

@@ -40,7 +40,7 @@ type Options struct {
 	Compare, Mode                 string
 	SemanticDir, ReportDir, Plots string
 
-	Vault *vault.Vault // opens captures, and encrypts what is kept of them; nil: neither
+	Vault *vault.Vault // opens captures, and encrypts what is kept of them; nil: the one of the environment
 }
 
 // Streams are where output goes. Line makes any text safe for one line of a terminal, Encode writes
@@ -105,6 +105,13 @@ func usage(format string, args ...any) error { return refused{fmt.Errorf(format,
 func (r *Options) Run(ctx context.Context, files []string, s Streams) error {
 	if err := r.check(len(files)); err != nil {
 		return err
+	}
+	if r.Vault == nil {
+		v, err := vault.Env()
+		if err != nil {
+			return usage("%w", err)
+		}
+		r.Vault = v
 	}
 	collect()
 	v := &run{Options: r, Streams: s, analysis: forensics.Options{Hash: !r.NoHash, Frames: r.Frames}}
