@@ -1,12 +1,10 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"log/slog"
-	"path/filepath"
 	"sync"
 
 	"ghostbot/cmd/ghostbot/forget"
@@ -94,7 +92,7 @@ func auditDelete(ctx context.Context, c *cli, sid string, f auditFlags, ring *ke
 }
 
 // work holds the directories of cases.
-func (c *config) work(l *cli) string { return absolute(cmp.Or(c.WorkDir, filepath.Join(l.state(), "work"))) }
+func (c *config) work(l *cli) string { return absolute(forget.Work(l.state(), c.WorkDir)) }
 
 // forget is where closed cases lie.
 func (c *config) forget(l *cli, ring *keyring.Ring) forget.Options {

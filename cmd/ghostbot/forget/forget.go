@@ -83,7 +83,10 @@ func (o Options) step(name string) {
 	}
 }
 
-func (o Options) work() string { return cmp.Or(o.WorkDir, filepath.Join(o.StateDir, "work")) }
+func (o Options) work() string { return Work(o.StateDir, o.WorkDir) }
+
+// Work holds the directories of cases: what is named for them, or work in the state directory.
+func Work(state, named string) string { return cmp.Or(named, filepath.Join(state, "work")) }
 
 const (
 	lease = time.Minute
