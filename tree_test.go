@@ -72,7 +72,10 @@ var arrows = map[string][]string{
 	"ghostbot/agent/gemini":           {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/agent/words", "ghostbot/safeexec"},
 	"ghostbot/agent/rca":              {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/agent/commands", "ghostbot/agent/playbook/symptom", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
 
-	"ghostbot/bot":              {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/tampered", "ghostbot/bot/thread"},
+	"ghostbot/bot":              {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/dormant", "ghostbot/bot/inbox", "ghostbot/bot/neighbours", "ghostbot/bot/proposal", "ghostbot/bot/record", "ghostbot/bot/show", "ghostbot/bot/tampered", "ghostbot/bot/thread"},
+	"ghostbot/bot/record":       {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/thread"},
+	"ghostbot/bot/dormant":      {"ghostbot/store", "ghostbot/bot/thread"},
+	"ghostbot/bot/neighbours":   {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/inbox", "ghostbot/bot/show", "ghostbot/bot/thread"},
 	"ghostbot/bot/inbox":        {"ghostbot/agent", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/store"},
 	"ghostbot/bot/tampered":     {"ghostbot/agent", "ghostbot/bot/show"},
 	"ghostbot/bot/access":       {},
@@ -85,7 +88,7 @@ var arrows = map[string][]string{
 	"ghostbot/bot/factor":       {"ghostbot/store"},
 	"ghostbot/bot/slack":        {"ghostbot/bot", "ghostbot/bot/lobby", "ghostbot/agent/hosts", "ghostbot/bot/access", "ghostbot/bot/show", "ghostbot/bot/slack/...", "ghostbot/bot/thread", "ghostbot/safeexec", "ghostbot/agent"},
 
-	"ghostbot/bot/lobby":             {"ghostbot/agent", "ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/thread", "ghostbot/store"},
+	"ghostbot/bot/lobby":             {"ghostbot/agent", "ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/record", "ghostbot/bot/show", "ghostbot/bot/thread", "ghostbot/store"},
 	"ghostbot/bot/slack/kit":         {"ghostbot/bot/show"},
 	"ghostbot/bot/slack/kit/kittest": {"ghostbot/bot/slack/kit"},
 	"ghostbot/bot/slack/window":      {"ghostbot/bot/slack/kit"},
@@ -101,7 +104,7 @@ var arrows = map[string][]string{
 	"ghostbot/forensics/*": {"ghostbot/forensics/..."},
 
 	"ghostbot/cmd/ghostbot/*":        {},
-	"ghostbot/cmd/ghostbot/memory":   {"ghostbot/agent", "ghostbot/agent/recall", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/show", "ghostbot/cmd/ghostbot/keyring", "ghostbot/store"},
+	"ghostbot/cmd/ghostbot/memory":   {"ghostbot/agent", "ghostbot/agent/recall", "ghostbot/audit", "ghostbot/bot", "ghostbot/bot/record", "ghostbot/bot/show", "ghostbot/cmd/ghostbot/keyring", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/home":     {"ghostbot/audit", "ghostbot/bot", "ghostbot/bot/proposal", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/cmd/ghostbot/topology", "ghostbot/store", "ghostbot/store/file", "ghostbot/store/redis", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/ledger":   {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/cloud":    {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
@@ -153,7 +156,7 @@ var arrows = map[string][]string{
 var (
 	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/redis"}
 	signallers = []string{"ghostbot/internal/sim/redis", "ghostbot/safeexec/process", "ghostbot/triage/pidfd", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
-	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/slack", "ghostbot/bot/slack/link", "ghostbot/bot/slack/people", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/belt", "ghostbot/forensics/capture", "ghostbot/internal/sim/azure", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/redis", "ghostbot/store/storetest"}
+	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/dormant", "ghostbot/bot/slack", "ghostbot/bot/slack/link", "ghostbot/bot/slack/people", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/belt", "ghostbot/forensics/capture", "ghostbot/internal/sim/azure", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/redis", "ghostbot/store/storetest"}
 	stateful   = []string{"ghostbot/internal/fault"}
 )
 

@@ -125,6 +125,10 @@ type Journal interface {
 	AppendVia(ctx context.Context, kind string, body any, via func(context.Context, store.Line) error) (n uint64, hash string, err error)
 }
 
+// Pausing is a log that is told before it is closed that its holder keeps the case, and opens
+// it again when people did something.
+type Pausing interface{ Pause() }
+
 // Log is all journals of one case.
 type Log interface {
 	Feed

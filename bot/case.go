@@ -10,8 +10,10 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/dormant"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
+	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
@@ -40,31 +42,54 @@ type holder struct {
 	found  uint64 // entries that were there before this holder wrote one
 	sweeps bool   // it investigates nothing: one is like every other
 	recall bool   // nobody has looked for closed cases that look like this one yet
+
+	inside func() // lets the next one in, see [dormant.Doors]
+	woken  bool   // it was dormant: this process has carried it on
+	check  bool   // its open cards are to be written once more
+	rest   *rest  // why the case is let go of; nil: it is not
+	shows  *thread.Projector
+	behind bool        // its thread does not show everything, now that nobody does anything for it
+	paired atomic.Bool // neighbours have been told
 }
 
 func (h *holder) fence() uint64 { return h.lease.Load().Fence }
 
 // hold acquires the case, carries it as far as it goes and releases it. An error
 // means that the case is still open.
-func (d *Desk) hold(ctx context.Context, sid string) (err error) {
+//
+// was is what was kept of a dormant case, whose lease is held already; nil: there is
+// none. [errDormant] means that the case is dormant now. inside is called once the
+// case has been read.
+func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside func()) (err error) {
 	info, err := d.Case(ctx, sid)
-	if err != nil || info.Closed {
+	if was == nil && (err != nil || info.Closed) {
 		return err
 	}
-	l, err := d.o.DB.Acquire(ctx, sid, d.o.Owner, d.o.Lease)
-	if err != nil {
+	h := &holder{d: d, sid: sid, info: info, inside: inside}
+	if err := h.acquire(ctx, was); err != nil {
 		return err
 	}
-	h := &holder{d: d, sid: sid, info: info}
-	h.lease.Store(&l)
 	defer func() {
+		if errors.Is(err, errDormant) {
+			return
+		}
+		defer d.lapsed(sid)
 		rctx, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer done()
 		if rerr := d.o.DB.Release(rctx, *h.lease.Load()); rerr != nil && err == nil && !errors.Is(rerr, store.ErrFenced) {
 			err = rerr
 		}
 	}()
+	if err != nil || info.Closed {
+		return err
+	}
 	err = h.carry(ctx)
+	for h.rest != nil && ctx.Err() == nil {
+		if dormant, err := h.sleep(ctx); dormant || err != nil {
+			return err
+		}
+		err = h.carry(ctx)
+	}
 	if err == nil || ctx.Err() != nil {
 		return err
 	}
@@ -108,7 +133,8 @@ func (h *holder) carry(ctx context.Context) error {
 		return err
 	}
 	if p, ok := v.(*thread.Projector); ok {
-		defer func() { h.at = p.Place() }()
+		h.shows = p
+		defer func() { h.at, h.behind = p.Place(), p.Behind() }()
 	}
 	h.d.rests.Forget(h.sid + away)
 	var wg sync.WaitGroup
@@ -121,8 +147,9 @@ func (h *holder) carry(ctx context.Context) error {
 	wg.Go(func() { v.Run(live) }) // first: people see the case while the others are looked through
 	wg.Go(func() { h.keep(live) })
 	if !h.sweeps {
-		wg.Go(func() { h.neighbours(live) })
+		wg.Go(func() { h.neighbours(live); h.paired.Store(true) })
 	}
+	h.inside()
 	if err := h.remember(live); err != nil {
 		return err
 	}
@@ -151,7 +178,7 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 		}
 	}
 	j := h.log.Journal("case")
-	if opened && last == h.d.o.Owner {
+	if opened && (h.woken || last == h.d.o.Owner) {
 		return true, nil // the same process tries again after an error: nothing was taken over
 	}
 	if opened {
@@ -222,9 +249,9 @@ func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
 	}
 	t := thread.Options{
 		DB: o.DB, Board: o.Front, Feed: h.log, Log: o.Log, SessionID: h.sid, Fence: h.fence, Place: h.info.Opening.Place, Body: o.Body, Plot: o.Plot,
-		Rules: h.d.rules(h.info.Opening.Place.Channel),
+		Rules: h.d.rules(h.info.Opening.Place.Channel), Check: h.check,
 	}
-	if resume {
+	if resume && !h.woken {
 		t.Again = time.Now().Add(o.Lease) // an edit of the old process may have landed last
 	}
 	return thread.New(ctx, t)
@@ -283,7 +310,7 @@ func (h *holder) reported() (bool, error) {
 
 func (h *holder) conclude(ctx, live context.Context, resume bool) error {
 	o := h.d.o
-	asking := &proposal.Approvals{DB: o.DB, SessionID: h.sid, Fence: h.fence, Shell: h.log.Journal("shell"), Access: o.Access, People: o.Front, Channel: h.info.Opening.Place.Channel}
+	asking := &proposal.Approvals{DB: o.DB, SessionID: h.sid, Fence: h.fence, Shell: h.log.Journal("shell"), Access: o.Access, People: o.Front, Channel: h.info.Opening.Place.Channel, Rests: h.rests()}
 	inv, err := o.Build(Parts{
 		SessionID: h.sid, Opened: h.opened(), Log: h.log, Resume: resume,
 		Approver: asking, Shell: asking, People: h.people(),
@@ -317,7 +344,7 @@ func (h *holder) cancelOpen(ctx context.Context) error {
 }
 
 func (h *holder) people() *inbox.People {
-	return &inbox.People{DB: h.d.o.DB, SessionID: h.sid, Fence: h.fence, Feed: h.log, Log: h.log.Journal("case")}
+	return &inbox.People{DB: h.d.o.DB, SessionID: h.sid, Fence: h.fence, Feed: h.log, Log: h.log.Journal("case"), Rests: h.rests()}
 }
 
 // save stores the session file under the case's fence.
@@ -409,7 +436,7 @@ func (d *Desk) record(ctx context.Context, info CaseInfo, entry map[string]any) 
 		return err
 	}
 	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment,
-		Writes: []store.Write{{Key: caseKey(info.SessionID), Data: data}, {Key: activeKey(info.SessionID)}}})
+		Writes: []store.Write{{Key: record.Key(info.SessionID), Data: data}, {Key: record.ActiveKey(info.SessionID)}}})
 }
 
 // keep renews the lease at a third of its time and watches for a stop: at every

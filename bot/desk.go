@@ -12,8 +12,10 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/dormant"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
+	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
@@ -72,24 +74,30 @@ type Options struct {
 	// cannot do keeps no case from its start.
 	Recall  func(ctx context.Context, c CaseInfo) ([]agent.Recalled, error)
 	Session func(agent.Case) ([]byte, error) // the session file
-	Triage  bool                             // Build knows cases of kind [agent.KindTriage]
-	Sweeps  bool                             // Build knows cases of kind [agent.KindSweep]
-	Log     *slog.Logger
-	Now     func() time.Time // nil: time.Now; names cases
+	// Lapsed is told that the lease of a case is lost whose log was paused ([Pausing]); nil:
+	// nobody is.
+	Lapsed func(sid string)
+	Triage bool // Build knows cases of kind [agent.KindTriage]
+	Sweeps bool // Build knows cases of kind [agent.KindSweep]
+	Log    *slog.Logger
+	Now    func() time.Time // nil: time.Now; names cases
 }
 
 // Desk opens, resumes and ends cases.
 type Desk struct {
-	o       Options
-	mu      sync.Mutex
-	running map[string]bool
-	retry   map[string]time.Time // not before
-	rests   thread.Told          // cases whose people were told that they rest
-	endWait time.Duration
-	fails   map[string]int // times in a row that a case ended with an error
-	wg      sync.WaitGroup
-	ctx     context.Context // of Run; nil before
-	wake    chan struct{}
+	o         Options
+	mu        sync.Mutex
+	running   map[string]bool
+	retry     map[string]time.Time // not before
+	rests     thread.Told          // cases whose people were told that they rest
+	endWait   time.Duration
+	restAfter time.Duration
+	doors     *dormant.Doors
+	fails     map[string]int // times in a row that a case ended with an error
+	wg        sync.WaitGroup
+	ctx       context.Context // of Run; nil before
+	wake      chan struct{}
+	keeper    *dormant.Keeper // nil: no case is dormant
 }
 
 // New checks o and returns a desk that does nothing until Run.
@@ -109,7 +117,9 @@ func New(o Options) (*Desk, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	return &Desk{o: o, endWait: endWait, running: map[string]bool{}, retry: map[string]time.Time{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}, nil
+	d := &Desk{o: o, endWait: endWait, restAfter: restAfter, doors: dormant.NewDoors(doorsMax), running: map[string]bool{}, retry: map[string]time.Time{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}
+	d.keeper = d.keep()
+	return d, nil
 }
 
 // Options are what the desk was built from.
@@ -122,49 +132,21 @@ func (d *Desk) Holding(sid string) (carried bool, rests time.Duration) {
 	return d.running[sid], time.Until(d.retry[sid])
 }
 
-// Opening is a request to investigate.
-type Opening struct {
-	Delivery  string // once-key of the delivery
-	Symptom   string
-	Requester string
-	Place     Place
-	From      string       `json:",omitempty"` // the case that this one takes the place of
-	Source    string       `json:",omitempty"` // address of the message that it is about
-	Kind      string       `json:",omitempty"` // [agent.KindSweep], [agent.KindTriage], or "": an investigation
-	Focus     *agent.Focus `json:",omitempty"` // of a triage
-	// Seen is what [DoorKey] held before the open cases of the channel were looked at: one that was opened
-	// there since makes this one [ErrMoved]. nil: nobody looked.
-	Seen *store.Version `json:"-"`
-}
-
-// DoorKey is the value that changes with every investigation that is opened in a channel.
-func DoorKey(p Place) store.Key {
-	return store.Key{Scope: store.Deployment, Name: "door/" + store.KeyPart(p.Transport+"\x00"+p.Channel)}
-}
-
-// CaseInfo is the deployment's value about one case, at case/{sid}.
-type CaseInfo struct {
-	SessionID string    `json:"session_id"`
-	Opening   Opening   `json:"opening"`
-	CreatedAt time.Time `json:"created_at"`
-	Closed    bool      `json:"closed"`
-	Verdict   string    `json:"verdict,omitempty"`
-	Summary   string    `json:"summary,omitempty"`
-	ClosedAt  time.Time `json:"closed_at"`
-	Next      string    `json:"next,omitempty"` // the fresh case that people wanted instead
-}
+// What is stored of a case is the room record's; these are its names here.
+type (
+	// Opening is a request to investigate.
+	Opening = record.Opening
+	// CaseInfo is the deployment's value about one case, at case/{sid}.
+	CaseInfo = record.Case
+	// CaseStatus is one line of a list of cases.
+	CaseStatus = record.Status
+)
 
 // symptomMax is the longest symptom that is kept, in bytes.
 const symptomMax = 4000
 
 // shortened ends a symptom that was longer; the playbook says so to people.
 const shortened = "… [shortened]"
-
-func caseKey(sid string) store.Key { return store.Key{Scope: store.Deployment, Name: "case/" + sid} }
-
-func activeKey(sid string) store.Key {
-	return store.Key{Scope: store.Deployment, Name: "active/" + sid}
-}
 
 // Open stores the case and the once-key of its delivery in one step and starts
 // it. The same delivery again returns the same case. The symptom is stored
@@ -191,10 +173,10 @@ func (d *Desk) openNamed(ctx context.Context, o Opening, also func(sid string) (
 		guards, writes := also(sid)
 		err := d.create(ctx, open, CaseInfo{SessionID: sid, Opening: o, CreatedAt: now}, guards, writes)
 		if err == nil {
-			d.start(sid)
+			d.start(sid, nil)
 			return sid, nil
 		}
-		if g := (*store.GuardError)(nil); errors.As(err, &g) && (g.Key == sweepKey || g.Key == DoorKey(o.Place)) {
+		if g := (*store.GuardError)(nil); errors.As(err, &g) && (g.Key == sweepKey || g.Key == record.DoorKey(o.Place)) {
 			return "", ErrMoved
 		}
 		if !conflict(err) {
@@ -216,21 +198,21 @@ func (d *Desk) create(ctx context.Context, open store.Key, c CaseInfo, guards []
 		return err
 	}
 	name := []byte(`"` + c.SessionID + `"`)
-	guards = append(guards, store.Guard{Key: open, Version: store.Absent}, store.Guard{Key: caseKey(c.SessionID), Version: store.Absent})
+	guards = append(guards, store.Guard{Key: open, Version: store.Absent}, store.Guard{Key: record.Key(c.SessionID), Version: store.Absent})
 	if c.Opening.Kind == "" {
-		writes = append(writes, store.Write{Key: DoorKey(c.Opening.Place), Data: []byte(`"` + store.KeyPart(c.Opening.Delivery) + `"`)})
+		writes = append(writes, store.Write{Key: record.DoorKey(c.Opening.Place), Data: []byte(`"` + store.KeyPart(c.Opening.Delivery) + `"`)})
 	}
 	if c.Opening.Seen != nil { // the last guard: what else is wrong says more
-		guards = append(guards, store.Guard{Key: DoorKey(c.Opening.Place), Version: *c.Opening.Seen})
+		guards = append(guards, store.Guard{Key: record.DoorKey(c.Opening.Place), Version: *c.Opening.Seen})
 	}
 	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment, Guards: guards,
-		Writes: append(writes, store.Write{Key: open, Data: name}, store.Write{Key: caseKey(c.SessionID), Data: data}, store.Write{Key: activeKey(c.SessionID), Data: name})})
+		Writes: append(writes, store.Write{Key: open, Data: name}, store.Write{Key: record.Key(c.SessionID), Data: data}, record.Active(c))})
 }
 
 // Case returns what is known of a case, or ErrNoCase.
 func (d *Desk) Case(ctx context.Context, sid string) (CaseInfo, error) {
 	var c CaseInfo
-	v, err := d.o.DB.Get(ctx, caseKey(sid))
+	v, err := d.o.DB.Get(ctx, record.Key(sid))
 	if errors.Is(err, store.ErrNotFound) {
 		return c, fmt.Errorf("%w: %s", ErrNoCase, sid)
 	}
@@ -240,12 +222,15 @@ func (d *Desk) Case(ctx context.Context, sid string) (CaseInfo, error) {
 	return c, json.Unmarshal(v.Data, &c)
 }
 
-// Active returns the open cases that can be read, those of the same second in no order. Of
-// all others nothing is read.
-func (d *Desk) Active(ctx context.Context) (out []CaseInfo, err error) {
+// Active returns the open cases that can be read of a channel, or of all when it is "": those of
+// the same second in no order. Of all others nothing is read.
+func (d *Desk) Active(ctx context.Context, channel string) (out []CaseInfo, err error) {
 	vs, err := d.o.DB.List(ctx, store.Deployment, "active/")
 	for _, v := range vs {
-		if c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/")); err == nil && !c.Closed {
+		if channel != "" && !record.In(v, channel) {
+			continue
+		}
+		if c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/")); err == nil && !c.Closed && (channel == "" || c.Opening.Place.Channel == channel) {
 			out = append(out, c) // one that cannot be read hides no other
 		}
 	}
@@ -320,6 +305,9 @@ func (d *Desk) Run(ctx context.Context) error {
 	d.ctx = ctx
 	d.mu.Unlock()
 	defer d.ended()
+	if d.keeper != nil {
+		d.wg.Go(func() { d.keeper.Run(ctx) })
+	}
 	var open []string
 	for read := (time.Time{}); ; {
 		if time.Since(read) >= d.o.Lease/2 {
@@ -329,9 +317,7 @@ func (d *Desk) Run(ctx context.Context) error {
 			}
 			read = time.Now()
 		}
-		for _, sid := range open { // those that another process held may be free now
-			d.start(sid)
-		}
+		d.startSome(open) // those that another process held may be free now
 		t := time.NewTimer(d.o.Lease / 12)
 		select {
 		case <-ctx.Done():
@@ -391,7 +377,7 @@ func (d *Desk) carries(sid string) bool {
 // it from going on.
 func (d *Desk) Carry(ctx context.Context, sid string) error {
 	for {
-		err := d.hold(ctx, sid)
+		err := d.hold(ctx, sid, nil, func() {})
 		if !errors.Is(err, ErrTampered) {
 			return err
 		}
@@ -407,18 +393,27 @@ func (d *Desk) Carry(ctx context.Context, sid string) error {
 
 // start runs a case in its own goroutine unless it runs already, failed a moment
 // ago, or Run has not been called.
-func (d *Desk) start(sid string) {
+func (d *Desk) start(sid string, in *dormant.Doors) (started bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.ctx == nil || d.ctx.Err() != nil || d.running[sid] || time.Now().Before(d.retry[sid]) {
-		return
+		return false
 	}
-	ctx := d.ctx
 	d.running[sid] = true
+	d.carryOn(d.ctx, sid, nil, in, func() {})
+	return true
+}
+
+// carryOn runs a case, and done when it has ended or sleeps. Its name stands in d.running.
+func (d *Desk) carryOn(ctx context.Context, sid string, was *dormant.Case, in *dormant.Doors, done func()) {
 	d.wg.Add(1)
 	go func() {
 		defer d.wg.Done()
-		err := d.hold(ctx, sid)
+		defer done()
+		err := in.Pass(ctx, func(inside func()) error { return d.hold(ctx, sid, was, inside) })
+		if errors.Is(err, errDormant) {
+			return
+		}
 		d.mu.Lock()
 		defer d.mu.Unlock()
 		delete(d.running, sid)
@@ -426,6 +421,27 @@ func (d *Desk) start(sid string) {
 			d.retry[sid] = time.Now().Add(d.backoff(sid, err))
 		}
 	}()
+}
+
+// Cases that another process left, or this one before it was started again, are taken up
+// startsMax at a time at most, and doorsMax of them are looked through at once.
+const (
+	startsMax = 100
+	doorsMax  = 16
+)
+
+// startSome takes cases up that nobody holds: with thousands of them one after the other, so
+// that the leases of those that are held do not run out meanwhile.
+func (d *Desk) startSome(open []string) {
+	started := 0
+	for _, sid := range open {
+		if d.start(sid, d.doors) {
+			started++
+		}
+		if started == startsMax {
+			return
+		}
+	}
 }
 
 // away marks rests for as long as the store is not there: people are told each time.

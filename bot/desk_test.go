@@ -13,6 +13,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/proposal"
+	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
@@ -62,7 +63,7 @@ func TestOpenIsOncePerDelivery(t *testing.T) {
 	if len(ids) != 10 {
 		t.Errorf("10 deliveries, each twice at once, opened %d cases: %v", len(ids), ids)
 	}
-	cases, err := of.desk.Active(context.Background())
+	cases, err := of.desk.Active(context.Background(), "")
 	if err != nil || len(cases) != 12 {
 		t.Errorf("Active = %d, %v, want 12", len(cases), err)
 	}
@@ -104,7 +105,7 @@ func TestCaseRunsToItsEnd(t *testing.T) {
 	if err := of.desk.Instruct(context.Background(), Words{SessionID: sid, Text: "x"}); !errors.Is(err, ErrClosed) {
 		t.Errorf("Instruct of a closed case = %v", err)
 	}
-	if _, err := of.db.Get(context.Background(), activeKey(sid)); !errors.Is(err, store.ErrNotFound) {
+	if _, err := of.db.Get(context.Background(), record.ActiveKey(sid)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a closed case is active: %v", err)
 	}
 }
@@ -325,11 +326,11 @@ func TestSecondDeskDoesNotTakeAHeldCase(t *testing.T) {
 func TestStatus(t *testing.T) {
 	of, pr, _ := pending(t)
 	ctx := context.Background()
-	open, err := of.desk.Active(ctx)
+	open, err := of.desk.Active(ctx, "")
 	if err != nil || len(open) != 1 || open[0].SessionID != pr.SessionID {
 		t.Fatalf("Active = %+v, %v", open, err)
 	}
-	got, err := Describe(ctx, of.db, open[0])
+	got, err := record.Describe(ctx, of.db, open[0])
 	if err != nil || got.State != "waiting for approval" || got.Pending != 1 || got.Channel != "C1" {
 		t.Errorf("Describe = %+v, %v", got, err)
 	}

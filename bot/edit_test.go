@@ -133,6 +133,11 @@ func (of *office) refusedTexts(pr safeexec.Proposal) (texts []string) {
 		items, err := of.db.List(context.Background(), pr.SessionID, "inbox/")
 		return err == nil && len(items) == 0
 	})
+	of.until("the file has what the store has", func() bool {
+		lines, err := of.db.Lines(context.Background(), pr.SessionID, 0)
+		entries, _ := audit.Read(of.dir+"/audit", pr.SessionID)
+		return err == nil && len(lines) > 0 && len(entries) > 0 && entries[len(entries)-1].N >= lines[len(lines)-1].N
+	})
 	for _, r := range of.refusals(pr.SessionID) {
 		texts = append(texts, r.Text)
 	}

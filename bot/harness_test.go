@@ -311,8 +311,13 @@ func citation(sid string, n uint64) string { return fmt.Sprintf("%s_%03d", sid, 
 
 // propose stores a proposal as the gate would, and returns it.
 func propose(ctx context.Context, p Parts, argv ...string) (safeexec.Proposal, error) {
+	return proposeFor(ctx, p, time.Minute, argv...)
+}
+
+// proposeFor is propose with a time after which nobody can answer.
+func proposeFor(ctx context.Context, p Parts, expires time.Duration, argv ...string) (safeexec.Proposal, error) {
 	pr := safeexec.Proposal{SessionID: p.SessionID, Argv: argv, Display: strings.Join(argv, " "), Class: safeexec.Risky, Rule: "default-deny",
-		Risk: "not on the list", Requester: "U1", Expires: time.Now().Add(time.Minute), Policy: "p1"}
+		Risk: "not on the list", Requester: "U1", Expires: time.Now().Add(expires), Policy: "p1"}
 	pr.Digest = strings.Repeat("1a", 32)
 	var j safeexec.Journal = p.Log.Journal("shell")
 	if p.Shell != nil {

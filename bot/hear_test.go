@@ -17,6 +17,7 @@ import (
 	"ghostbot/agent"
 	"ghostbot/audit"
 	"ghostbot/bot/inbox"
+	"ghostbot/bot/neighbours"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 	"ghostbot/store"
@@ -187,8 +188,8 @@ func TestManySimilarCases(t *testing.T) {
 		return true
 	})
 	for i, sid := range sids {
-		if got := lines(sid, false); got > similarMax {
-			t.Errorf("case %d is told of %d others, want %d at most", i, got, similarMax)
+		if got := lines(sid, false); got > neighbours.Max {
+			t.Errorf("case %d is told of %d others, want %d at most", i, got, neighbours.Max)
 		}
 	}
 	es, err := audit.Read(filepath.Join(of.dir, "audit"), sids[11])
@@ -197,7 +198,7 @@ func TestManySimilarCases(t *testing.T) {
 	}
 	var got []string
 	for _, e := range es {
-		got = append(got, namedSimilar([]agent.Entry{{Kind: e.Kind, Body: e.Body}})...)
+		got = append(got, neighbours.Named([]agent.Entry{{Kind: e.Kind, Body: e.Body}})...)
 	}
 	if diff := cmp.Diff([]string{sids[10], sids[9], sids[8]}, got); diff != "" {
 		t.Errorf("the last case names (-want +got):\n%s", diff)

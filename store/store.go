@@ -139,6 +139,12 @@ type Lease struct {
 	Fence   uint64
 	Expires time.Time
 	TTL     time.Duration
+	// News is another one when somebody committed to the scope without a fence since the
+	// lease was acquired or renewed before. "" with a store that does not tell ([Tells]).
+	News string
+	// After is the fence before this one, of an acquired lease; 0: not known. Whoever had
+	// the lease with that fence knows that nobody else did since.
+	After uint64
 }
 
 // DB is durable state. All methods are safe for concurrent use and return as

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/store"
 )
@@ -132,7 +133,8 @@ type People struct {
 	SessionID string
 	Fence     func() uint64
 	Feed      Feed
-	Log       Journal // case journal
+	Log       Journal        // case journal
+	Rests     proposal.Rests // may be nil: a wait lasts until there is an answer
 }
 
 // Drain implements [agent.People]: each item leaves the inbox in the same step

@@ -42,7 +42,7 @@ func (p *People) Ask(ctx context.Context, q agent.Question) (agent.Answer, error
 		return agent.Answer{}, fmt.Errorf("ask %s: %w", q.ID, err)
 	}
 	var got Question
-	err := proposal.Wait(ctx, p.DB, p.SessionID, proposal.PollEvery, func() (bool, time.Time, error) {
+	err := proposal.WaitFor(ctx, p.DB, p.SessionID, proposal.PollEvery, p.Rests, func() (bool, time.Time, error) {
 		var err error
 		got, err = p.look(ctx, q)
 		return got.Answer != nil, q.Expires, err

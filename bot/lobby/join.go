@@ -12,6 +12,7 @@ import (
 
 	"ghostbot/bot"
 	"ghostbot/bot/inbox"
+	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 	"ghostbot/store"
 )
@@ -56,7 +57,7 @@ const openTries = 8
 // asked.
 func (l *Lobby) Open(ctx context.Context, o bot.Opening) (sid, question string, err error) {
 	for range openTries {
-		door, err := l.o.DB.Get(ctx, bot.DoorKey(o.Place))
+		door, err := l.o.DB.Get(ctx, record.DoorKey(o.Place))
 		if err == nil || errors.Is(err, store.ErrNotFound) {
 			sid, err = l.Alike(ctx, o)
 		}
@@ -87,7 +88,7 @@ func (l *Lobby) Alike(ctx context.Context, o bot.Opening) (sid string, err error
 	if _, err := l.o.DB.Get(ctx, store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(o.Delivery)}); err == nil {
 		return "", nil
 	}
-	open, err := l.desk.Active(ctx)
+	open, err := l.desk.Active(ctx, o.Place.Channel)
 	if err != nil {
 		return "", err
 	}

@@ -37,6 +37,7 @@ import (
 	"ghostbot/bot/access"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
+	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
@@ -109,7 +110,7 @@ const Kept = 30 * 24 * time.Hour
 // recent reads the open cases, whenever they were opened, and what was opened within [Kept]: a case's id
 // begins with the time, and so thousands of older ones are not touched.
 func (l *Lobby) recent(ctx context.Context) (out []bot.CaseInfo, err error) {
-	if out, err = l.desk.Active(ctx); err != nil {
+	if out, err = l.desk.Active(ctx, ""); err != nil {
 		return nil, err
 	}
 	open := map[string]bool{}
@@ -168,7 +169,7 @@ func away(ctx context.Context, err error) bool {
 }
 
 func (l *Lobby) describe(ctx context.Context, c bot.CaseInfo) (Case, error) {
-	s, err := bot.Describe(ctx, l.o.DB, c)
+	s, err := record.Describe(ctx, l.o.DB, c)
 	if away(ctx, err) {
 		return Case{}, err
 	} else if err != nil { // it hides no other
@@ -258,7 +259,7 @@ type Waiting struct {
 // Waiting returns the commands of open cases that want accepts and about which user may
 // decide. A look-up that fails hides the command.
 func (l *Lobby) Waiting(ctx context.Context, user string, want func(bot.CaseInfo) bool) ([]Waiting, error) {
-	open, err := l.desk.Active(ctx)
+	open, err := l.desk.Active(ctx, "")
 	if err != nil {
 		return nil, err
 	}

@@ -28,7 +28,8 @@ type Journal interface {
 
 // Approvals carries the proposals of one case to people; it is the gate's
 // approver. Nobody else writes proposals, except the desk, which stores people's
-// answers. All fields are required.
+// answers. All fields are required,
+// but Rests.
 type Approvals struct {
 	DB        store.DB
 	SessionID string
@@ -37,6 +38,7 @@ type Approvals struct {
 	Access    access.Rules
 	People    access.Directory // looks approvers up again before a start
 	Channel   string           // where the case lives; rules may differ by it
+	Rests     Rests            // may be nil: a wait lasts until there is an answer
 }
 
 // new is the stored form of a proposal that nobody has answered.
@@ -94,7 +96,7 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 	if store.Tells(a.DB) {
 		poll = PollTold
 	}
-	err = Wait(ctx, a.DB, a.SessionID, poll, func() (bool, time.Time, error) {
+	err = WaitFor(ctx, a.DB, a.SessionID, poll, a.Rests, func() (bool, time.Time, error) {
 		var until time.Time
 		var ok bool
 		var err error

@@ -256,6 +256,50 @@ func Wait(ctx context.Context, db store.DB, scope string, poll time.Duration, re
 	}
 }
 
+// Rests lets the wait for an answer of people end before there is one, because the case
+// is let go of meanwhile.
+type Rests interface {
+	// After is how long a wait lasts at least.
+	After() time.Duration
+	// News is what was known of other people's commits before a look.
+	News() string
+	// Rest may end the context of the wait, after a look that was made after News was asked
+	// and found no answer; it says whether it did. until is when the wait ends by the
+	// clock; zero: never.
+	Rest(news string, until time.Time) bool
+}
+
+// restAgain is how long after a Rest that did not end the wait the next one comes.
+const restAgain = 2 * time.Second
+
+var errRested = errors.New("the wait goes on elsewhere")
+
+// WaitFor is [Wait] for an answer of people, which r, unless it is nil, may end early. Then
+// it returns the context's cause, and nothing of what ready does comes after.
+func WaitFor(ctx context.Context, db store.DB, scope string, poll time.Duration, r Rests, ready func() (done bool, until time.Time, err error)) error {
+	if r == nil {
+		return Wait(ctx, db, scope, poll, ready)
+	}
+	rest := time.Now().Add(r.After())
+	return Wait(ctx, db, scope, poll, func() (bool, time.Time, error) {
+		news := r.News()
+		done, until, err := ready()
+		if done || err != nil {
+			return done, until, err
+		}
+		if now := time.Now(); !now.Before(rest) {
+			if ctx.Err() != nil || r.Rest(news, until) {
+				return false, until, errRested
+			}
+			rest = now.Add(restAgain)
+		}
+		if until.IsZero() || rest.Before(until) {
+			until = rest
+		}
+		return false, until, nil
+	})
+}
+
 // beat is the grid on which waiting cases look up: hundreds of them that wake a
 // process one by one cost it more in waking than in looking.
 const beat = 250 * time.Millisecond

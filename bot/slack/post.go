@@ -197,7 +197,7 @@ func (f *Front) Update(ctx context.Context, p bot.Place, addr string, m show.Mes
 	return classify(err)
 }
 
-// Link implements [bot.Linker].
+// Link implements the Linker of the room bot/neighbours.
 func (f *Front) Link(ctx context.Context, p bot.Place) (string, error) {
 	url, err := f.api.GetPermalinkContext(ctx, &slackgo.PermalinkParameters{Channel: p.Channel, Ts: p.Thread})
 	return url, classify(err)

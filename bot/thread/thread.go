@@ -123,6 +123,7 @@ type Options struct {
 	Body      func(sid string) ([]byte, error)                          // the report file
 	Plot      func(sid string, v show.PlotView) ([]byte, string, error) // its bytes, and what it shows in words; nil: none are shown
 	Again     time.Time                                                 // when cards are written again whatever they show; zero: not at all
+	Check     bool                                                      // the cards that wait are written once more at the first pass
 }
 
 // New reads the message map of the case.
@@ -136,13 +137,27 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	}
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
-		rules: o.Rules, m: m, body: o.Body, plot: o.Plot, again: o.Again,
+		rules: o.Rules, m: m, body: o.Body, plot: o.Plot, again: o.Again, recheck: o.Check,
 		edited: map[string]time.Time{}, late: map[string]time.Time{}, files: files{}, check: map[string]bool{}, taken: map[string]bool{}, asks: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
 
 // Place is where the case is shown. It may be called when Run has returned.
 func (p *Projector) Place() Place { return p.m.Place }
+
+// Still reports whether the thread has been in step for a while.
+func (p *Projector) Still() bool { return p.still.Load() }
+
+// Behind reports whether something is left to show, or to store of the message map. It
+// may be called when Run has returned.
+func (p *Projector) Behind() bool {
+	entries, err := p.log.Since(p.m.LastN)
+	return err != nil || len(entries) > 0 || !p.unsent.IsZero()
+}
+
+// Conns is the number of connections to people after which the waiting cards were written
+// last. It may be called when Run has returned.
+func (p *Projector) Conns() uint64 { return p.conns }
 
 // Gone reports whether the place was not there at the last attempt to show something.
 func (p *Projector) Gone() bool { return p.gone.Load() }
@@ -211,33 +226,35 @@ type Delayed interface{ RetryAfter() time.Duration }
 
 // Projector keeps the thread of one case in step with its journal.
 type Projector struct {
-	db     store.DB
-	front  Board
-	log    Feed
-	slog   *slog.Logger
-	gone   atomic.Bool
-	sid    string
-	fence  func() uint64
-	rules  show.Rules
-	taken  map[string]bool // addresses of messages that somebody deleted
-	show   *show.Fold      // nil: made again from entry 1 when it is needed
-	m      Map
-	n      uint64               // entries applied to show
-	edited map[string]time.Time // last edit of a summarising message
-	late   map[string]time.Time // not before, as the board said: too fast
-	files  files                // those that were not taken, or may be there
-	asks   map[string]bool      // cards and questions that are shown as waiting
-	check  map[string]bool      // cards to write once more whatever they show
-	conns  uint64               // connections of the board so far, see [Renewed]
-	open   int                  // cards and questions that wait
-	since  time.Time            // when cards were written once more
-	redo   time.Time            // when they will be; zero: not at all
-	again  time.Time            // when cards are written again; zero: not at all
-	body   func(sid string) ([]byte, error)
-	plot   func(sid string, v show.PlotView) ([]byte, string, error)
-	seen   Seen
-	unsent time.Time // since when the map is not what is stored; zero: it is
-	over   bool      // people see the end of the case, or will with this pass
+	db      store.DB
+	front   Board
+	log     Feed
+	slog    *slog.Logger
+	gone    atomic.Bool
+	still   atomic.Bool
+	sid     string
+	fence   func() uint64
+	rules   show.Rules
+	taken   map[string]bool // addresses of messages that somebody deleted
+	show    *show.Fold      // nil: made again from entry 1 when it is needed
+	m       Map
+	n       uint64               // entries applied to show
+	edited  map[string]time.Time // last edit of a summarising message
+	late    map[string]time.Time // not before, as the board said: too fast
+	files   files                // those that were not taken, or may be there
+	asks    map[string]bool      // cards and questions that are shown as waiting
+	check   map[string]bool      // cards to write once more whatever they show
+	conns   uint64               // connections of the board so far, see [Renewed]
+	open    int                  // cards and questions that wait
+	since   time.Time            // when cards were written once more
+	redo    time.Time            // when they will be; zero: not at all
+	recheck bool                 // they are at the next pass
+	again   time.Time            // when cards are written again; zero: not at all
+	body    func(sid string) ([]byte, error)
+	plot    func(sid string, v show.PlotView) ([]byte, string, error)
+	seen    Seen
+	unsent  time.Time // since when the map is not what is stored; zero: it is
+	over    bool      // people see the end of the case, or will with this pass
 }
 
 // Run shows entries until ctx ends.
@@ -270,10 +287,12 @@ func (p *Projector) Run(ctx context.Context) {
 		if next == 0 && p.sleep(ctx, changed, restAfter) {
 			p.show, p.n = nil, 0
 			next = time.Hour
+			p.still.Store(true)
 		}
 		if next > 0 {
 			p.sleep(ctx, changed, next)
 		}
+		p.still.Store(false)
 	}
 }
 
@@ -378,6 +397,9 @@ func (p *Projector) reconcile(ms []show.Message) (next time.Duration) {
 	}
 	n, _ := p.renewed()
 	switch {
+	case p.recheck:
+		p.recheck = false
+		p.redo = time.Now()
 	case n == p.conns:
 		return 0
 	case p.open == 0 || before == 0:

@@ -14,6 +14,7 @@ import (
 
 	"ghostbot/audit"
 	"ghostbot/bot"
+	"ghostbot/bot/record"
 	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/store"
@@ -105,7 +106,7 @@ func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
 		if err := json.Unmarshal(v.Data, &info); err != nil {
 			return nil, fail(exitUnavailable, "%s: %w", v.Key.Name, err)
 		}
-		s, err := bot.Describe(ctx, db, info)
+		s, err := record.Describe(ctx, db, info)
 		if err != nil {
 			return nil, fail(exitUnavailable, "case %s: %w", info.SessionID, err)
 		}

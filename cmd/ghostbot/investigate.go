@@ -304,7 +304,7 @@ func (t *terminal) resumed(ctx context.Context) (string, error) {
 
 // unfinished lists the cases of terminals that nobody carries any more.
 func (t *terminal) unfinished(ctx context.Context, but string) error {
-	all, err := t.p.desk.Active(ctx)
+	all, err := t.p.desk.Active(ctx, "")
 	if err != nil {
 		return fail(exitUnavailable, "%w", err)
 	}

@@ -217,6 +217,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		Alike:    recall.Same,
 		Recall:   p.recall,
 		Session:  agent.SessionFile,
+		Lapsed:   p.ops.Lapsed,
 		Sweeps:   p.cfg.cloud().Set(), Triage: true,
 		Log: p.log,
 	}

@@ -14,6 +14,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot"
+	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 )
 
@@ -68,12 +69,12 @@ func holding(t *testing.T) holdings {
 // step with.
 func (p *program) pending(ctx context.Context, t *testing.T) (n int) {
 	t.Helper()
-	cases, err := p.desk.Active(ctx)
+	cases, err := p.desk.Active(ctx, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, c := range cases {
-		s, err := bot.Describe(ctx, p.desk.Options().DB, c)
+		s, err := record.Describe(ctx, p.desk.Options().DB, c)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,7 @@ import (
 )
 
 // page is what the bot answers on the operators' port.
-func page(t *testing.T, addr, path string) (int, string) {
+func page(t testing.TB, addr, path string) (int, string) {
 	t.Helper()
 	resp, err := http.Get("http://" + addr + path)
 	if err != nil {
@@ -33,7 +33,7 @@ func page(t *testing.T, addr, path string) (int, string) {
 }
 
 // families reads a page of metrics, and holds it against the rules of Prometheus.
-func families(t *testing.T, addr string) map[string]*dto.MetricFamily {
+func families(t testing.TB, addr string) map[string]*dto.MetricFamily {
 	t.Helper()
 	code, text := page(t, addr, "/metrics")
 	if code != 200 {

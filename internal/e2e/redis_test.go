@@ -135,14 +135,7 @@ func TestRedisRestart(t *testing.T) {
 	}
 	tr := f.trap("incidents")
 	s.Kill()
-	tr.until(20*time.Second, "people are told", func() bool {
-		for _, m := range f.thread("incidents", "checkout") {
-			if strings.Contains(m.Text, "rests") {
-				return true
-			}
-		}
-		return false
-	})
+	tr.until(20*time.Second, "people are told", func() bool { return tr.told("rests") })
 	if o, taken := tr.press(f.approver(0), "Approve"); taken {
 		t.Errorf("a click is taken while the store is down: %+v", o)
 	}
@@ -151,28 +144,12 @@ func TestRedisRestart(t *testing.T) {
 		t.Fatalf("the command ran %d times without a store", n)
 	}
 	s.Up()
-	// The old card does not count any more; a new one asks the same.
-	tr.until(40*time.Second, "a new card", func() bool {
-		for _, m := range f.thread("incidents", "checkout") {
-			if strings.HasPrefix(m.Text, "Approval needed: mktemp") && m.TS != tr.card.TS {
-				tr.card = m
-				return true
-			}
-		}
-		return false
-	})
+	tr.renewed()
 	if o, taken := tr.press(f.approver(0), "Approve"); !taken {
 		t.Errorf("the click on the new card is not taken: %+v", o)
 	}
 	tr.until(20*time.Second, "the command runs", func() bool { return tr.starts() > 0 })
-	tr.until(20*time.Second, "people are told that the store may have forgotten something", func() bool {
-		for _, m := range f.thread("incidents", "checkout") {
-			if strings.Contains(m.all(), "may have forgotten") {
-				return true
-			}
-		}
-		return false
-	})
+	tr.until(20*time.Second, "people are told that the store may have forgotten something", func() bool { return tr.told("may have forgotten") })
 	tr.end()
 	if n := tr.starts(); n != 1 {
 		t.Errorf("the command ran %d times", n)

@@ -62,7 +62,8 @@ func (db *DB) acquire(ctx context.Context, l store.Lease) (store.Lease, error) {
 	} else if h.lease.Owner != l.Owner && db.now().Before(h.lease.Expires) {
 		return store.Lease{}, store.ErrHeld
 	}
-	l.Fence = max(o.s.fence, o.readLease().Fence) + 1
+	l.After = max(o.s.fence, o.readLease().Fence)
+	l.Fence = l.After + 1
 	l.Expires = db.now().Add(l.TTL)
 	if err := o.write(record{Lease: &lease{Owner: l.Owner, Fence: l.Fence, Expires: l.Expires.UnixNano()}}); err != nil {
 		return store.Lease{}, err

@@ -30,6 +30,8 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 			db.told(asked, l.Expires.Add(-ttl))
 			db.Above(l.Fence)
 			db.people.Store(scope, r[3])
+			l.News = r[3]
+			l.After, _ = strconv.ParseUint(r[4], 10, 64) // the script writes nothing else
 			return l, err
 		case "epoch":
 			past = r[1]
@@ -62,7 +64,7 @@ func (db *DB) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
 	if r[0] != "ok" {
 		return store.Lease{}, store.ErrFenced
 	}
-	l.Expires = micro(r[1])
+	l.Expires, l.News, l.After = micro(r[1]), r[2], 0
 	db.told(asked, l.Expires.Add(-l.TTL))
 	if last, _ := db.people.Swap(l.Scope, r[2]); last != r[2] {
 		db.hints.signal(db.key(l.Scope, "w"))

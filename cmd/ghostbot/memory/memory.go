@@ -20,6 +20,7 @@ import (
 	"ghostbot/agent/recall"
 	"ghostbot/audit"
 	"ghostbot/bot"
+	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/store"
@@ -228,7 +229,7 @@ func Like(ctx context.Context, db store.DB, like string) ([]Listed, error) {
 		if err := json.Unmarshal(v.Data, &c); err != nil {
 			return out, fmt.Errorf("%s: %w", v.Key.Name, err)
 		}
-		st, err := bot.Describe(ctx, db, c)
+		st, err := record.Describe(ctx, db, c)
 		if err != nil {
 			return out, fmt.Errorf("case %s: %w", f.ID, err)
 		}

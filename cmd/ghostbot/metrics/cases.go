@@ -33,6 +33,7 @@ func (m *Metrics) NeedsPast() bool { return true }
 func (m *Metrics) Opened(sid string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	m.resume(sid)
 	m.cases[sid] = &state{name: investigating, asked: map[string]time.Time{}, tasks: map[string]orchestrator.State{}}
 	m.held.WithLabelValues(investigating).Inc()
 }
@@ -44,6 +45,31 @@ func (m *Metrics) Closed(sid string) {
 	if c := m.cases[sid]; c != nil {
 		m.held.WithLabelValues(c.name).Dec()
 		delete(m.cases, sid)
+	}
+}
+
+// Paused implements [observe.Sleeper]: the case is held all the same.
+func (m *Metrics) Paused(sid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if c := m.cases[sid]; c != nil {
+		m.paused[sid] = c.name
+		delete(m.cases, sid)
+	}
+}
+
+// Lapsed implements [observe.Sleeper].
+func (m *Metrics) Lapsed(sid string) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.resume(sid)
+}
+
+// resume ends the pause of a case, if there is one.
+func (m *Metrics) resume(sid string) {
+	if name, ok := m.paused[sid]; ok {
+		m.held.WithLabelValues(name).Dec()
+		delete(m.paused, sid)
 	}
 }
 

@@ -54,6 +54,7 @@ type Metrics struct {
 
 	mu      sync.Mutex
 	cases   map[string]*state
+	paused  map[string]string   // what cases wait for whose lease alone is kept
 	writing map[*time.Time]bool // when each entry that is on its way was begun
 }
 
@@ -70,7 +71,7 @@ const prefix = "ghostbot_"
 
 // New makes all metrics; heard reports whether Slack can be heard.
 func New(b Build, heard func() bool) *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry(), cases: map[string]*state{}, writing: map[*time.Time]bool{}}
+	m := &Metrics{registry: prometheus.NewRegistry(), cases: map[string]*state{}, paused: map[string]string{}, writing: map[*time.Time]bool{}}
 	m.held = m.gauge("cases", "Cases that this process holds the lease of, by what they wait for.", "state")
 	m.opened = m.counter("cases_taken_total", "Cases that this process took up, by whether they are new.", "kind")
 	m.concluded = m.counter("cases_concluded_total", "Cases that ended, by who or what ended them.", "ended_by")
@@ -93,6 +94,7 @@ func New(b Build, heard func() bool) *Metrics {
 	m.entryTime = m.histogram("journal_append_duration_seconds", "Time until an entry is durable in the store and the file.", storage, "journal")
 	m.build(b)
 	m.registry.MustRegister(
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "cases_dormant", Help: "Cases held that wait for people, of which this process keeps the lease only."}, m.dormant),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "journal_lag_entries", Help: "Entries of the cases held here that the store has and the files here have not."}, m.lag),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "journal_write_age_seconds", Help: "Age of the oldest entry that is being written and not durable yet."}, m.age),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "slack_connected", Help: "1 while Slack can be heard."}, func() float64 {
@@ -126,6 +128,12 @@ func (m *Metrics) histogram(name, help string, buckets []float64, labels ...stri
 func (m *Metrics) build(b Build) {
 	v := m.gauge("build_info", "1, with the binary's version.", "version", "commit", "goversion")
 	v.WithLabelValues(b.Version, b.Commit, b.Go).Set(1)
+}
+
+func (m *Metrics) dormant() float64 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return float64(len(m.paused))
 }
 
 // lag is how far the files are behind the store. Entries are written to the store first,

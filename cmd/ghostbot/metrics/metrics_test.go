@@ -127,6 +127,34 @@ ghostbot_model_tokens_total{kind="prompt"} 100
 	}
 }
 
+// TestPaused: a case of which only the lease is kept counts as held, by what it waits for.
+func TestPaused(t *testing.T) {
+	m := New(Build{}, func() bool { return true })
+	waiting := func() float64 { return testutil.ToFloat64(m.held.WithLabelValues(forApproval)) }
+	open := func() {
+		m.Opened(sid)
+		m.Entry(observe.NewEntry(observe.Entry{SessionID: sid, N: 1, ID: sid + "_001", Journal: "shell", Kind: "proposed", Past: true}, safeexec.Proposal{Class: safeexec.Risky}))
+	}
+	open()
+	m.Paused(sid)
+	if got := waiting(); got != 1 || m.dormant() != 1 {
+		t.Errorf("%v cases wait, %v are dormant, want the paused one", got, m.dormant())
+	}
+	open()
+	if got := waiting(); got != 1 {
+		t.Errorf("%v cases wait after it woke", got)
+	}
+	m.Paused(sid)
+	m.Lapsed(sid)
+	m.Lapsed(sid)
+	if got := waiting(); got != 0 || m.dormant() != 0 {
+		t.Errorf("%v cases wait after the lease was lost", got)
+	}
+	if got := testutil.ToFloat64(m.held.WithLabelValues(investigating)); got != 0 {
+		t.Errorf("%v cases are investigated", got)
+	}
+}
+
 func page(t *testing.T, m *Metrics) string {
 	t.Helper()
 	w := httptest.NewRecorder()

@@ -123,6 +123,28 @@ func (l *log) show(e Entry) {
 	l.each(func(w Watcher) { w.Entry(e) })
 }
 
+// Sleeper is a watcher that tells cases which wait for people, and of which this process
+// keeps the lease only, from those that it has given up.
+type Sleeper interface {
+	// Paused says that this process has let go of the case's journals, and comes back.
+	Paused(sid string)
+	// Lapsed says that it does not come back: the lease of a paused case is lost.
+	Lapsed(sid string)
+}
+
+// Pause implements [bot.Pausing]: closing the log then gives no case up.
+func (l *log) Pause() {
+	l.once.Do(func() {
+		l.each(func(w Watcher) {
+			if s, ok := w.(Sleeper); ok {
+				s.Paused(l.sid)
+			} else {
+				w.Closed(l.sid)
+			}
+		})
+	})
+}
+
 // Close implements [bot.Log].
 func (l *log) Close() error {
 	l.once.Do(func() { l.each(func(w Watcher) { w.Closed(l.sid) }) })

@@ -234,3 +234,27 @@ func TestTransport(t *testing.T) {
 		t.Errorf("want (-), got (+):\n%s", diff)
 	}
 }
+
+// sleeper is a recorder that tells pauses apart.
+type sleeper struct{ recorder }
+
+func (s *sleeper) Paused(sid string) { s.add("paused %s", sid) }
+func (s *sleeper) Lapsed(sid string) { s.add("lapsed %s", sid) }
+
+// TestPause: a log that is closed after a pause is not given up, for who tells them apart.
+func TestPause(t *testing.T) {
+	db := open(t)
+	tells, plain := &sleeper{}, &recorder{}
+	l, err := Log(sid, caseLog(t, db, t.TempDir()), tells, plain)
+	if err != nil {
+		t.Fatal(err)
+	}
+	l.(bot.Pausing).Pause()
+	l.Close()
+	if got, want := strings.Join(tells.lines, ", "), "opened "+sid+", paused "+sid; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := strings.Join(plain.lines, ", "), "opened "+sid+", closed "+sid; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}

@@ -166,6 +166,18 @@ func (o *Ops) Brain(b agent.Brain) agent.Brain {
 	return observe.Brain(b, o.metrics.Brain(b.Name()))
 }
 
+// Lapsed says that the lease of a case is lost whose log was paused.
+func (o *Ops) Lapsed(sid string) {
+	if o == nil {
+		return
+	}
+	for _, w := range o.watchers {
+		if s, ok := w.(observe.Sleeper); ok {
+			s.Lapsed(sid)
+		}
+	}
+}
+
 // Log is the log of a case, watched. What cannot be watched is closed.
 func (o *Ops) Log(sid string, l bot.Log) (bot.Log, error) {
 	if o == nil {

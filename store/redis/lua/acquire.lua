@@ -3,7 +3,8 @@
 -- KEYS  1 lease
 -- ARGV  1 owner, 2 µs, 3 epoch that the caller has waited out ('': none), 4 the largest fence that
 --       the caller knows of
--- returns  {'ok', fence, expires, commits of people so far} {'held', µs left} {'newer', format}
+-- returns  {'ok', fence, expires, commits of people so far, the fence before, of
+--          this epoch, or 0} {'held', µs left} {'newer', format}
 --          {'epoch', replication id}: the store is another one since the last lease, or
 --          is the same with a past that may be missing; the caller waits one lease time by its own clock
 --          {'poisoned', 'fence', why}
@@ -37,7 +38,9 @@ else
   if not l[1] then fence = math.max(fence, now) end
 end
 if fence >= 9007199254740992 then return {'poisoned', 'fence', 'it is larger than scripts can count (2^53): the next one would be the same'} end
+local before = '0'
+if l[1] and l[4] == e then before = l[1] end
 local expires = now + tonumber(ARGV[2])
 redis.call('HSET', lease, 'format', FORMAT, 'fence', int(fence), 'owner', ARGV[1], 'expires', int(expires), 'ttl', ARGV[2], 'lease_epoch', e)
 redis.call('HSETNX', lease, 'epoch', e)
-return {'ok', int(fence), int(expires), l[6] or '0'}
+return {'ok', int(fence), int(expires), l[6] or '0', before}

@@ -1,0 +1,345 @@
+package dormant
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ghostbot/store"
+	"ghostbot/store/file"
+	"ghostbot/store/storetest"
+)
+
+const (
+	caseA = "ghost_20260314_104501"
+	caseB = "ghost_20260314_104502"
+	caseC = "ghost_20260314_104503"
+)
+
+// faulty is a store that can be made to answer nothing.
+type faulty struct {
+	store.DB
+	down atomic.Bool
+}
+
+func (f *faulty) Tells() bool { return true }
+
+func (f *faulty) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	if f.down.Load() {
+		return store.Lease{}, store.ErrUnavailable
+	}
+	return f.DB.Renew(ctx, l)
+}
+
+// woken is a call of Wake.
+type woken struct {
+	sid  string
+	c    Case
+	done func()
+}
+
+type bench struct {
+	t     *testing.T
+	db    *faulty
+	k     *Keeper
+	wakes chan woken
+	lost  chan string
+	away  chan string
+	conns atomic.Uint64
+	end   func()
+}
+
+func newBench(t *testing.T, every time.Duration) *bench {
+	t.Helper()
+	db, err := file.Open(t.TempDir(), file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { db.Close() })
+	b := &bench{t: t, db: &faulty{DB: storetest.NewTelling(db)}, wakes: make(chan woken, 100), lost: make(chan string, 100), away: make(chan string, 100)}
+	b.k = New(Options{DB: b.db, Every: every,
+		Wake:    func(_ context.Context, sid string, c Case, done func()) { b.wakes <- woken{sid, c, done} },
+		Lost:    func(sid string) { b.lost <- sid },
+		Away:    func(_ context.Context, sid string, _ Case, err error) { b.away <- sid + " " + err.Error() },
+		Renewed: b.conns.Load,
+	})
+	ctx, cancel := context.WithCancel(context.Background())
+	var wg sync.WaitGroup
+	wg.Go(func() { b.k.Run(ctx) })
+	b.end = sync.OnceFunc(func() { cancel(); wg.Wait() })
+	t.Cleanup(b.end)
+	for !b.k.Runs() {
+		time.Sleep(time.Millisecond)
+	}
+	return b
+}
+
+func (b *bench) put(sid string, until time.Time) store.Lease {
+	b.t.Helper()
+	l, err := b.db.Acquire(context.Background(), sid, "me", 3*b.k.o.Every)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	if !b.k.Put(context.Background(), sid, Case{Lease: l, Until: until}, time.Now()) {
+		b.t.Fatal("the case is not taken")
+	}
+	return l
+}
+
+// within returns what comes over c, or fails.
+func within[T any](t *testing.T, d time.Duration, what string, c <-chan T) T {
+	t.Helper()
+	select {
+	case v := <-c:
+		return v
+	case <-time.After(d):
+		t.Fatalf("%s: not within %s", what, d)
+	}
+	panic("not reached")
+}
+
+func (b *bench) quiet(d time.Duration) {
+	b.t.Helper()
+	select {
+	case w := <-b.wakes:
+		b.t.Fatalf("%s woke", w.sid)
+	case sid := <-b.lost:
+		b.t.Fatalf("%s was lost", sid)
+	case <-time.After(d):
+	}
+}
+
+// free says whether nobody has the lease of a case.
+func (b *bench) free(sid string) bool {
+	l, err := b.db.Acquire(context.Background(), sid, "another", time.Hour)
+	if err == nil {
+		b.db.Release(context.Background(), l)
+	}
+	return err == nil
+}
+
+func TestLeaseIsKept(t *testing.T) {
+	b := newBench(t, 100*time.Millisecond)
+	b.put(caseA, time.Time{})
+	b.quiet(time.Second)
+	if b.free(caseA) {
+		t.Error("the lease ran out")
+	}
+	b.end()
+	if !b.free(caseA) || b.k.Len() != 0 {
+		t.Error("the lease is not given up at the end")
+	}
+	if b.k.Put(context.Background(), caseB, Case{}, time.Now()) {
+		t.Error("a keeper that has ended takes a case")
+	}
+}
+
+// TestWakes: by what somebody wrote, with a lease that holds, and by the clock; what the holder
+// wrote itself, and another case's news, wake nothing.
+func TestWakes(t *testing.T) {
+	b := newBench(t, 200*time.Millisecond)
+	l := b.put(caseA, time.Time{})
+	b.put(caseB, time.Time{})
+	own := store.Commit{Scope: caseA, Fence: l.Fence, Writes: []store.Write{{Key: store.Key{Scope: caseA, Name: "x"}, Data: []byte("1")}}}
+	if err := b.db.Commit(context.Background(), own); err != nil {
+		t.Fatal(err)
+	}
+	b.quiet(time.Second)
+	if _, err := b.db.Put(context.Background(), store.Key{Scope: caseA, Name: "y"}, []byte("1"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	w := within(t, 5*time.Second, "a wakes", b.wakes)
+	if w.sid != caseA || w.c.Lease.Fence != l.Fence || !w.c.Lease.Expires.After(l.Expires) || w.c.Check {
+		t.Errorf("woken %+v", w)
+	}
+	own.Writes[0].Data = []byte("2")
+	if err := b.db.Commit(context.Background(), own); err != nil {
+		t.Errorf("the lease of a case that woke: %v", err)
+	}
+	b.put(caseC, time.Now().Add(500*time.Millisecond))
+	if w := within(t, 5*time.Second, "c wakes", b.wakes); w.sid != caseC {
+		t.Errorf("woken %+v", w)
+	}
+	b.quiet(300 * time.Millisecond)
+}
+
+// TestLost: a case whose lease somebody else has is not woken, and not held any more.
+func TestLost(t *testing.T) {
+	b := newBench(t, 200*time.Millisecond)
+	l := b.put(caseA, time.Time{})
+	if err := b.db.Release(context.Background(), l); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.db.Acquire(context.Background(), caseA, "another", time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if sid := within(t, 5*time.Second, "a is lost", b.lost); sid != caseA || b.k.Len() != 0 {
+		t.Errorf("lost %s, %d left", sid, b.k.Len())
+	}
+	b.quiet(300 * time.Millisecond)
+}
+
+// TestLapsed: a lease that ran out is taken again, unless somebody else had it meanwhile.
+func TestLapsed(t *testing.T) {
+	b := newBench(t, 200*time.Millisecond)
+	for _, l := range []store.Lease{b.put(caseA, time.Time{}), b.put(caseB, time.Time{})} {
+		if err := b.db.Release(context.Background(), l); err != nil {
+			t.Fatal(err)
+		}
+		if l.Scope == caseB {
+			other, err := b.db.Acquire(context.Background(), caseB, "another", time.Minute)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := b.db.Release(context.Background(), other); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	if sid := within(t, 5*time.Second, "b is lost", b.lost); sid != caseB {
+		t.Errorf("lost %s", sid)
+	}
+	b.quiet(time.Second)
+	if b.free(caseA) || !b.free(caseB) {
+		t.Errorf("a is free: %v, b is: %v", b.free(caseA), b.free(caseB))
+	}
+	if _, err := b.db.Put(context.Background(), store.Key{Scope: caseA, Name: "y"}, []byte("1"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	if w := within(t, 5*time.Second, "a wakes", b.wakes); w.sid != caseA {
+		t.Errorf("%s woke", w.sid)
+	}
+}
+
+// TestAway: while the store is away nothing is given up; people are told once, each time.
+func TestAway(t *testing.T) {
+	b := newBench(t, 500*time.Millisecond)
+	b.put(caseA, time.Time{})
+	for range 2 {
+		b.db.down.Store(true)
+		if got, want := within(t, 10*time.Second, "people are told", b.away), caseA+" "+store.ErrUnavailable.Error(); got != want {
+			t.Errorf("told %q, want %q", got, want)
+		}
+		b.db.down.Store(false)
+		if err := retry(func() error { _, err := b.db.Renew(context.Background(), leaseOf(b.k, caseA)); return err }); errors.Is(err, store.ErrFenced) {
+			break // the lease ran out meanwhile: it is lost, as it should be
+		}
+		b.quiet(time.Second)
+		if len(b.away) != 0 {
+			t.Errorf("told again: %s", <-b.away)
+		}
+	}
+}
+
+func retry(f func() error) (err error) {
+	for range 50 {
+		if err = f(); err == nil {
+			return nil
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	return err
+}
+
+func leaseOf(k *Keeper, sid string) store.Lease {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if h := k.cases[sid]; h != nil {
+		return h.Lease
+	}
+	return store.Lease{}
+}
+
+// TestGentle: of many cases whose time has come only some are awake at once; one in which
+// somebody writes does not wait for them.
+func TestGentle(t *testing.T) {
+	b := newBench(t, 300*time.Millisecond)
+	const n = gentle + 9
+	at := time.Now().Add(500 * time.Millisecond)
+	for i := range n {
+		b.put(fmt.Sprintf("ghost_20260314_1046%02d", i), at)
+	}
+	b.put(caseA, time.Time{})
+	var first []woken
+	for range gentle {
+		first = append(first, within(t, 5*time.Second, "cases wake", b.wakes))
+	}
+	b.quiet(500 * time.Millisecond)
+	if _, err := b.db.Put(context.Background(), store.Key{Scope: caseA, Name: "y"}, []byte("1"), store.Absent); err != nil {
+		t.Fatal(err)
+	}
+	if w := within(t, 5*time.Second, "a wakes", b.wakes); w.sid != caseA {
+		t.Errorf("%s woke", w.sid)
+	}
+	for _, w := range first {
+		w.done()
+		w.done() // once more is nothing
+	}
+	seen := map[string]bool{}
+	for range n - gentle {
+		seen[within(t, 5*time.Second, "the others wake", b.wakes).sid] = true
+	}
+	if len(seen) != n-gentle {
+		t.Errorf("%d different ones", len(seen))
+	}
+}
+
+// TestCheckAfterANewConnection: each case is looked through in its turn, and says so.
+func TestCheckAfterANewConnection(t *testing.T) {
+	b := newBench(t, 200*time.Millisecond)
+	b.put(caseA, time.Time{})
+	b.k.mu.Lock()
+	b.k.cases[caseA].since = time.Now().Add(-time.Hour)
+	b.k.mu.Unlock()
+	b.conns.Add(1)
+	w := within(t, checkSpread+5*time.Second, "a wakes", b.wakes)
+	if !w.c.Check {
+		t.Errorf("woken %+v", w)
+	}
+}
+
+// TestDoors: no more than a few are between the doors at a time; who is inside, has ended or
+// gives up lets the next one in; without doors nobody waits.
+func TestDoors(t *testing.T) {
+	d := NewDoors(2)
+	entered, leave := make(chan int, 9), make(chan struct{})
+	var wg sync.WaitGroup
+	for i := range 4 {
+		wg.Go(func() {
+			if err := d.Pass(context.Background(), func(inside func()) error {
+				entered <- i
+				<-leave
+				inside()
+				inside()
+				return nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	within(t, 5*time.Second, "the first", entered)
+	within(t, 5*time.Second, "the second", entered)
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if err := d.Pass(ctx, func(func()) error { t.Error("passed"); return nil }); !errors.Is(err, context.Canceled) {
+		t.Errorf("a third one that gives up: %v", err)
+	}
+	if len(entered) != 0 {
+		t.Error("more than two are between the doors")
+	}
+	close(leave)
+	wg.Wait()
+	if len(entered) != 2 {
+		t.Errorf("%d others came through", len(entered))
+	}
+	if err := d.Pass(context.Background(), func(func()) error { return errors.ErrUnsupported }); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("what it runs fails: %v", err)
+	}
+	if err := (*Doors)(nil).Pass(context.Background(), func(inside func()) error { inside(); return nil }); err != nil {
+		t.Error(err)
+	}
+}

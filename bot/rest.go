@@ -1,0 +1,141 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"ghostbot/bot/dormant"
+	"ghostbot/bot/proposal"
+	"ghostbot/bot/thread"
+	"ghostbot/store"
+)
+
+// restAfter is how long a case waits for people before it may become dormant: many answer at
+// once.
+const restAfter = 5 * time.Second
+
+// errDormant is what ends the work on a case that waits for people: it is dormant, and its lease is kept.
+var errDormant = errors.New("the case is dormant")
+
+// rest is what was known when a case was let go of.
+type rest struct {
+	news  string // before the last look
+	until time.Time
+}
+
+// keep makes what holds the leases of dormant cases; nil where the store does not tell
+// what people write.
+func (d *Desk) keep() *dormant.Keeper {
+	if !store.Tells(d.o.DB) {
+		return nil
+	}
+	o := dormant.Options{DB: d.o.DB, Every: d.o.Lease / 3, Wake: d.awake, Lost: d.lapse, Away: d.away}
+	if b, ok := d.o.Front.(thread.Renewed); ok {
+		o.Renewed = func() uint64 { n, _ := b.Renewed(); return n }
+	}
+	return dormant.New(o)
+}
+
+// awake carries a dormant case on.
+func (d *Desk) awake(ctx context.Context, sid string, c dormant.Case, done func()) {
+	d.carryOn(ctx, sid, &c, nil, done)
+}
+
+// lapse is about a dormant case whose lease is somebody else's.
+func (d *Desk) lapse(sid string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.running, sid)
+	d.lapsed(sid)
+}
+
+// lapsed says that a case is not held any more.
+func (d *Desk) lapsed(sid string) {
+	if d.o.Lapsed != nil {
+		d.o.Lapsed(sid)
+	}
+}
+
+// away tells people that a dormant case rests.
+func (d *Desk) away(ctx context.Context, sid string, c dormant.Case, err error) {
+	d.rests.Forget(sid + away)
+	h := &holder{d: d, sid: sid, at: c.Place}
+	h.tell(ctx, err)
+}
+
+// acquire takes the lease, or goes on with the one that was kept.
+func (h *holder) acquire(ctx context.Context, was *dormant.Case) error {
+	if was != nil {
+		h.woken, h.check = true, was.Check
+		h.lease.Store(&was.Lease)
+		return nil
+	}
+	l, err := h.d.o.DB.Acquire(ctx, h.sid, h.d.o.Owner, h.d.o.Lease)
+	h.lease.Store(&l)
+	return err
+}
+
+// rests lets waits of this case end early, where it can be let go of: in a thread, by a
+// desk that runs.
+func (h *holder) rests() proposal.Rests {
+	if h.d.keeper == nil || h.shows == nil || !h.d.keeper.Runs() {
+		return nil
+	}
+	return h
+}
+
+// After implements [proposal.Rests].
+func (h *holder) After() time.Duration { return h.d.restAfter }
+
+// News implements [proposal.Rests].
+func (h *holder) News() string { return h.lease.Load().News }
+
+// Rest implements [proposal.Rests]: it ends everything that this process does for the case, if
+// nothing but the answer is waited for.
+func (h *holder) Rest(news string, until time.Time) bool {
+	if !h.shows.Still() || !h.paired.Load() {
+		return false
+	}
+	h.rest = &rest{news: news, until: until}
+	if p, ok := h.log.(Pausing); ok {
+		p.Pause()
+	}
+	h.lost(errDormant)
+	return true
+}
+
+// sleep makes a case dormant that was let go of, unless something came meanwhile: then
+// it has to be carried on. The error [errDormant] goes with true.
+func (h *holder) sleep(ctx context.Context) (dormant bool, err error) {
+	r := h.rest
+	h.rest, h.woken, h.check = nil, true, false
+	asked := time.Now()
+	l, err := h.d.o.DB.Renew(ctx, *h.lease.Load())
+	if err != nil {
+		return false, err
+	}
+	h.lease.Store(&l)
+	if l.News != r.news || h.behind || h.pending(ctx) {
+		return false, nil
+	}
+	if !h.d.keeper.Put(ctx, h.sid, dormantCase(h, l, r.until), asked) {
+		return false, ctx.Err()
+	}
+	return true, errDormant
+}
+
+func dormantCase(h *holder, l store.Lease, until time.Time) dormant.Case {
+	return dormant.Case{Lease: l, Until: until, Place: h.at, Conns: h.shows.Conns()}
+}
+
+// pending reports whether somebody stopped the case, or wrote what is not journaled yet, or
+// the store does not say.
+func (h *holder) pending(ctx context.Context) bool {
+	items, err := h.d.o.DB.List(ctx, h.sid, "inbox/")
+	if err != nil || len(items) > 0 {
+		return true
+	}
+	_, err = h.d.o.DB.Get(ctx, proposal.StopKey(h.sid))
+	return !errors.Is(err, store.ErrNotFound)
+}
