@@ -156,7 +156,7 @@ var arrows = map[string][]string{
 var (
 	runners    = []string{"ghostbot/safeexec/process", "ghostbot/cmd/ghostlab", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/redis"}
 	signallers = []string{"ghostbot/internal/sim/redis", "ghostbot/safeexec/process", "ghostbot/triage/pidfd", "ghostbot/cmd/ghostlab", "ghostbot/internal/fault"}
-	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/dormant", "ghostbot/bot/slack", "ghostbot/bot/slack/link", "ghostbot/bot/slack/people", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/belt", "ghostbot/forensics/capture", "ghostbot/internal/sim/azure", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/redis", "ghostbot/store/storetest"}
+	owners     = []string{"ghostbot/cmd/ghostbot", "ghostbot/cmd/ghostlab", "ghostbot/bot", "ghostbot/bot/dormant", "ghostbot/bot/proposal", "ghostbot/bot/slack", "ghostbot/bot/slack/link", "ghostbot/bot/slack/people", "ghostbot/bot/term", "ghostbot/safeexec/process", "ghostbot/forensics/belt", "ghostbot/forensics/capture", "ghostbot/internal/sim/azure", "ghostbot/internal/sim/azure/lab", "ghostbot/internal/sim/gemini", "ghostbot/internal/sim/slack", "ghostbot/internal/sim/slack/socket", "ghostbot/store/redis", "ghostbot/store/storetest"}
 	stateful   = []string{"ghostbot/internal/fault"}
 )
 

@@ -114,6 +114,8 @@ func unless(done bool, err error) error {
 // the lease, the thread. live ends with the process or the lease; the
 // investigation also ends when a person stops it, and then its end is still shown.
 func (h *holder) carry(ctx context.Context) error {
+	ready := proposal.Stay(ctx, h.d.o.DB, &h.lease)
+	defer ready()
 	log, err := h.d.o.OpenLog(ctx, h.sid, h.fence())
 	if err != nil {
 		return fmt.Errorf("open journals: %w", err)
@@ -137,6 +139,7 @@ func (h *holder) carry(ctx context.Context) error {
 		defer func() { h.at, h.behind = p.Place(), p.Behind() }()
 	}
 	h.d.rests.Forget(h.sid + away)
+	ready()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	live, lost := context.WithCancelCause(ctx)
