@@ -108,7 +108,7 @@ func (s *Server) observe(user, channel string, wait time.Duration) *observer {
 	}
 	o := &observer{s: s, user: user, channel: channel, wait: wait, start: time.Now()}
 	o.out = Outcome{OK: true, Ephemerals: []Shown{}, Messages: []Shown{}}
-	o.events, o.cancel = s.ws.Subscribe(256)
+	o.events, o.cancel = s.ws.Subscribe(1 << 14) // nobody reads until the acknowledgement: hundreds of cases write much in that time
 	return o
 }
 
@@ -135,7 +135,7 @@ func (o *observer) settle() Outcome {
 		select { // what has happened comes before the end of the wait
 		case e, open := <-o.events:
 			if !open {
-				return o.out
+				return o.blind()
 			}
 			o.take(e, t)
 			continue
@@ -144,7 +144,7 @@ func (o *observer) settle() Outcome {
 		select {
 		case e, open := <-o.events:
 			if !open {
-				return o.out
+				return o.blind()
 			}
 			o.take(e, t)
 		case <-t.C:
@@ -153,6 +153,13 @@ func (o *observer) settle() Outcome {
 			return o.out
 		}
 	}
+}
+
+// blind is the outcome when more happened than could be observed: what this person was told is not known, and
+// that it was nothing must not be believed.
+func (o *observer) blind() Outcome {
+	o.out.OK, o.out.Error = false, "unobserved"
+	return o.out
 }
 
 // take notes an event; the first that matters shortens the wait.
