@@ -119,6 +119,13 @@ func (h *holder) sleep(ctx context.Context) (dormant bool, err error) {
 	if l.News != r.news || h.behind || h.pending(ctx) {
 		return false, nil
 	}
+	if !r.until.IsZero() { // the deadline is of the store's clock, and the keeper has its own
+		now, err := h.d.o.DB.Now(ctx)
+		if err != nil {
+			return false, nil
+		}
+		r.until = time.Now().Add(r.until.Sub(now))
+	}
 	if !h.d.keeper.Put(ctx, h.sid, dormantCase(h, l, r.until), asked) {
 		return false, ctx.Err()
 	}
