@@ -156,7 +156,8 @@ func (h *holder) carry(ctx context.Context) error {
 	if err := h.remember(live); err != nil {
 		return err
 	}
-	if err := h.vet(run, resume, copied); err != nil && !errors.Is(err, agent.ErrStopped) {
+	// Whoever stops the case meanwhile ends it in any case.
+	if err := h.vet(run, resume, copied); err != nil && !errors.Is(context.Cause(run), agent.ErrStopped) {
 		return err
 	}
 	return h.investigate(run, live, v, resume)
