@@ -15,7 +15,8 @@ SKIPS := $(shell mktemp -u)
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
 	@echo "make test    everything that must hold: format, vet, staticcheck, tests with the race detector, end to end"
-	@echo "make build   bin/ghostbot and bin/ghostlab"
+	@echo "make build   bin/ghostbot and bin/ghostlab; make clean  removes them; make fmt  formats"
+	@echo "make check   format, vet, staticcheck; make unit  tests with the race detector; make faults  injected faults; make e2e  the real program (parts of make test)"
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
 	@echo "make outage  Redis away for 1 and 5 minutes; make fleet  300 cases on three disturbed replicas; make foreign  odd values in Redis (all are in make chaos)"
 	@echo "make azure   the real az against the local Azure, the long form"
@@ -23,9 +24,10 @@ help:
 	@echo "make approvals   2,000 approvals through a bad network, on a simulated clock; make soak   an hour of cases; make bench-ack   acknowledgements beside Bolt"
 	@echo "make conformance  the official Slack clients for Node against the simulated workspace, the long form"
 	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
-	@echo "             make bench-pcap captures; docs/benchmarks.md keeps the results"
+	@echo "             make bench-scale replicas on one Redis; make bench-pcap captures; docs/benchmarks.md keeps the results"
+	@echo "make mutants  100,000 captures with changed bytes"
 	@echo "make record  one case with a real model (GEMINI_API_KEY), kept without the key as test data"
-	@echo "make screenshots  the pictures of the documents, from the demo"
+	@echo "make screenshots  the pictures of the documents, from the demo; make policy-page  docs/policy.md, from the tables"
 
 deps-run:
 	@scripts/deps run

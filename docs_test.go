@@ -55,6 +55,13 @@ func TestDocumentsNameWhatExists(t *testing.T) {
 			}
 		}
 	}
+	// The README says that make help lists them all; what only prepares others is no command.
+	help, _, _ := strings.Cut(makefile[strings.Index(makefile, "\nhelp:"):], "\n\n")
+	for _, m := range regexp.MustCompile(`(?m)^([a-z0-9-]+):`).FindAllStringSubmatch(makefile, -1) {
+		if name := m[1]; name != "help" && !strings.HasPrefix(name, "deps-") && !regexp.MustCompile(`make `+name+`[ "]`).MatchString(help) {
+			t.Errorf("make help says nothing of make %s", name)
+		}
+	}
 	pkgs, _ := load(t, ".")
 	readme, architecture := text(t, "README.md"), text(t, "docs/architecture.md")
 	for _, name := range slices.Sorted(maps.Keys(arrows)) {
