@@ -220,6 +220,25 @@ func TestCardOffersButtonsOnlyWhenTheyCanWork(t *testing.T) {
 	}
 }
 
+// A second tap is asked for only where two people have to agree without a code: on every card it
+// would train people to tap twice.
+func TestConfirmsOnlyTheHighestClass(t *testing.T) {
+	for _, tt := range []struct {
+		needed int
+		code   bool
+		want   bool
+	}{{1, false, false}, {1, true, false}, {2, false, true}, {2, true, false}} {
+		c := card("PENDING")
+		c.Needed, c.Code = tt.needed, tt.code
+		for _, e := range buttons(c, "tcpdump").(*slackgo.ActionBlock).Elements.ElementSet {
+			b, ok := e.(*slackgo.ButtonBlockElement)
+			if ok && (b.Confirm != nil) != (tt.want && b.ActionID == actApprove) {
+				t.Errorf("%d people, code %v: %s asks once more: %v", tt.needed, tt.code, b.ActionID, b.Confirm != nil)
+			}
+		}
+	}
+}
+
 func TestCardValueRoundTrip(t *testing.T) {
 	c := card("PENDING")
 	gotSID, id, digest, ok := parseCardValue(cardValue(c))
