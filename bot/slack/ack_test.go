@@ -92,6 +92,16 @@ func (p *plant) bolt(b testing.TB) (end func()) {
 	}
 }
 
+// TestMeasuredOnDisk: an acknowledgement that waits for an fsync is not measured where one costs nothing.
+func TestMeasuredOnDisk(t *testing.T) {
+	p := newPlant(t, false, 1, slacksim.Options{NoEcho: true})
+	defer p.sim.Close()
+	defer p.db.Close()
+	if p.dir == "" || strings.HasPrefix(p.dir, "/dev/shm/") {
+		t.Errorf("the state lies in %q", p.dir)
+	}
+}
+
 // BenchmarkAck measures how long the workspace waits for acknowledgements (of presses whose
 // decision is made durable, and of commands that read the store) while GHOST_CASES cases are
 // open in the process, and how long those of an app take, in the same workspace in the same run, that does nothing

@@ -144,11 +144,15 @@ func quick(t testing.TB) string {
 	return dir
 }
 
-// newPlant builds everything; memory puts the connections into memory.
+// newPlant builds everything; memory puts the connections and the state into memory.
 func newPlant(t testing.TB, memory bool, channels int, o slacksim.Options) *plant {
 	t.Helper()
 	dir := t.TempDir()
-	p := &plant{t: t, dir: quick(t), marks: filepath.Join(dir, "marks"), work0: filepath.Join(dir, "work"), bin: filepath.Join(dir, "bin"), lines: newPipes()}
+	state := dir // what is measured by the real clock has the disk under it
+	if memory {
+		state = quick(t)
+	}
+	p := &plant{t: t, dir: state, marks: filepath.Join(dir, "marks"), work0: filepath.Join(dir, "work"), bin: filepath.Join(dir, "bin"), lines: newPipes()}
 	script := "#!/bin/sh\necho \"$1\" >> '" + p.marks + "'\n"
 	if err := os.MkdirAll(filepath.Join(dir, "bin"), 0o700); err != nil {
 		t.Fatal(err)
