@@ -16,6 +16,7 @@ import (
 	"ghostbot/cmd/ghostbot/cloud"
 	"ghostbot/cmd/ghostbot/dotenv"
 	"ghostbot/cmd/ghostbot/health"
+	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/memory"
 	"ghostbot/cmd/ghostbot/secrets"
 	"ghostbot/cmd/ghostbot/who"
@@ -173,19 +174,17 @@ func (c *config) check() error {
 	if err := c.choice().Check(); err != nil {
 		return usageError("%w", err)
 	}
-	if err := cmp.Or(c.cloud().Check(c.Anonymize), memory.Check(c.Recall), health.Check(c.HealthAddr), c.logging().Check()); err != nil {
+	if err := cmp.Or(c.cloud().Check(c.Anonymize), memory.Check(c.Recall), health.Check(c.HealthAddr), c.logging().Check(), home.Alone(c.redis())); err != nil {
 		return usageError("%w", err)
 	}
 	if c.WorkDir != "" && !filepath.IsAbs(c.WorkDir) {
 		return usageError("GHOST_WORK_DIR: %q is not accepted (accepted: an absolute directory)", c.WorkDir)
 	}
-	if c.RedisURL != "" {
-		if err := c.redis().Check(); err != nil {
-			return usageError("GHOST_REDIS_URL: %w", err)
-		}
-		if c.JournalKeyFile == "" {
-			return usageError("GHOST_REDIS_URL: needs GHOST_JOURNAL_KEY_FILE: whoever can write to Redis could forge answers")
-		}
+	if err := c.redis().Check(); c.RedisURL != "" && err != nil {
+		return usageError("GHOST_REDIS_URL: %w", err)
+	}
+	if c.RedisURL != "" && c.JournalKeyFile == "" {
+		return usageError("GHOST_REDIS_URL: needs GHOST_JOURNAL_KEY_FILE: whoever can write to Redis could forge answers")
 	}
 	return nil
 }

@@ -164,6 +164,10 @@ func TestBounds(t *testing.T) {
 		{"GHOST_TWO_PERSON=SAFE", "RISKY"},
 		{"GHOST_TWO_PERSON=FORBIDDEN", "RISKY"},
 		{"GHOST_TWO_PERSON=RISKY tcpdump-flag", "RISKY"},
+		{"GHOST_REDIS_REPLICAS=0", ""},
+		{"GHOST_REDIS_REPLICAS=2", "GHOST_REDIS_URL is not set"}, // it would serve alone, beside the replicas that share one
+		{"GHOST_REDIS_PASSWORD_FILE=/etc/ghostbot/redis", "GHOST_REDIS_URL is not set"},
+		{"GHOST_REDIS_CA_FILE=/etc/ghostbot/ca.pem", "GHOST_REDIS_URL is not set"},
 		{"GHOST_FAULT=x", ""},
 		{"GHOST_APPROVER=U0123", "GHOST_APPROVERS"},
 		{"GHOST_=1", "GHOST_APPROVERS"},

@@ -41,6 +41,23 @@ type Options struct {
 	Log       *slog.Logger
 }
 
+// Alone refuses settings of a Redis without its URL, naming the first: a replica whose URL was forgotten would serve
+// alone, beside those that share one, and get part of their clicks.
+func Alone(o redis.Options) error {
+	const why = "%s is set, but GHOST_REDIS_URL is not set"
+	switch {
+	case o.URL != "":
+		return nil
+	case o.PasswordFile != "":
+		return fmt.Errorf(why, "GHOST_REDIS_PASSWORD_FILE")
+	case o.CAFile != "":
+		return fmt.Errorf(why, "GHOST_REDIS_CA_FILE")
+	case o.Replicas != 0:
+		return fmt.Errorf(why, "GHOST_REDIS_REPLICAS")
+	}
+	return nil
+}
+
 // State is an open store and what belongs to it.
 type State struct {
 	DB     store.DB // its values are sealed
