@@ -380,6 +380,9 @@ func (p *plant) checkMessages(sids []string, channels int) {
 			if strings.HasPrefix(key, "card/") && pressable(&m.Message) {
 				p.t.Errorf("%s %s can still be pressed: %s", sid, key, m.Text)
 			}
+			if title, _, _ := strings.Cut(m.Text, ": "); strings.HasPrefix(key, "card/") && title != "Done" && title != "Denied" {
+				p.t.Errorf("%s %s shows no end: %s", sid, key, m.Text)
+			}
 			if kind, n, ok := strings.Cut(key, "/"); ok && (kind == "log" || kind == "card") {
 				if at := kind + " " + sid; last[at] > n {
 					p.t.Errorf("%s: %s after %s", sid, key, last[at])

@@ -3,6 +3,7 @@ package e2e
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -214,9 +215,13 @@ func TestEveryCallTellsSomething(t *testing.T) {
 	var calls []call
 	l.get("/lab/requests", &calls)
 	count, shown := map[string]int{}, map[string]string{}
+	var doing []string // what stood under the thread, one after the other
 	for _, c := range calls {
 		if c.Method == "" {
 			continue
+		}
+		if c.Method == "assistant.threads.setStatus" && c.Args["thread_ts"] == card.Thread {
+			doing = append(doing, c.Args["status"])
 		}
 		count[c.Method]++
 		now := c.Args["text"] + c.Args["blocks"]
@@ -233,7 +238,10 @@ func TestEveryCallTellsSomething(t *testing.T) {
 			shown["post "+now] = now
 		}
 	}
-	t.Logf("calls of one incident: %v", count)
+	t.Logf("calls of one incident: %v; the thread's status: %q", count, doing)
+	if !slices.ContainsFunc(doing, func(s string) bool { return strings.HasPrefix(s, "is ") }) {
+		t.Errorf("the status of the thread: %q", doing)
+	}
 	messages := len(l.thread("incidents", "checkout"))
 	if posts := count["chat.postMessage"]; posts > messages || posts > 20 {
 		t.Errorf("%d posts for %d messages", posts, messages)
