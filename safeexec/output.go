@@ -57,6 +57,9 @@ func failure(p Proposal, e process.End) (name, detail string) {
 	case process.ByTimeout:
 		return "timeout", fmt.Sprintf("it was ended after its time of %v", p.Timeout)
 	case process.ByCancel:
+		if e.Started == nil {
+			return "cancelled", "it was not started, because the case stopped"
+		}
 		return "cancelled", "it was ended because the case stopped"
 	case process.ByHeartbeat:
 		return "cancelled", "it was ended because the bot was not heard from"

@@ -88,6 +88,11 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: got %q (%s), want %q", c.name, got, detail, c.want)
 		}
 	}
+	for want, st := range map[string]*process.Started{"it was not started, because the case stopped": nil, "it was ended because the case stopped": {PID: 2}} {
+		if _, got := failure(p, process.End{Why: process.ByCancel, Started: st}); got != want {
+			t.Errorf("cancelled: got %q, want %q", got, want)
+		}
+	}
 }
 
 func TestOurs(t *testing.T) {

@@ -84,7 +84,7 @@ func vanish(t *testing.T, what string, within time.Duration, pids ...int) {
 // another program before.
 func TestReused(t *testing.T) {
 	for name, test := range map[string]func(*testing.T){
-		"ExitKinds": TestExitKinds, "Family": TestFamily, "Cancel": TestCancel, "Killed": TestKilledSupervisor, "Stopped": TestStoppedSupervisor,
+		"ExitKinds": TestExitKinds, "Family": TestFamily, "Cancel": TestCancel, "CancelledBefore": TestCancelledBefore, "Killed": TestKilledSupervisor, "Stopped": TestStoppedSupervisor,
 		"Told": TestToldSupervisor, "ForkStorm": TestForkStorm, "Heartbeat": TestHeartbeatKeepsAlive, "NotStarted": TestNotStarted,
 		"Surroundings": TestSurroundings, "Limits": TestLimits, "LargeJob": TestLargeJob, "SideBySide": TestSideBySide,
 	} {

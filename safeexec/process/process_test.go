@@ -154,6 +154,21 @@ func TestCancel(t *testing.T) {
 	none(t, s)
 }
 
+// TestCancelledBefore: a cancel that is there before the job keeps the program from
+// running, and is one like any other.
+func TestCancelledBefore(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	for range 10 {
+		s := script(t, "exec sleep 5")
+		end, err := poolOf(t).Run(ctx, s, ignore)
+		if err != nil || end.Err != nil || end.Why != ByCancel || end.Lost != "" {
+			t.Errorf("got %+v, %v", end, err)
+		}
+		none(t, s)
+	}
+}
+
 // TestKilledSupervisor kills it while the whole family runs.
 func TestKilledSupervisor(t *testing.T) {
 	s := stubborn(t, "exec loop")

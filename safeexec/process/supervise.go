@@ -42,6 +42,10 @@ type supervisor struct {
 
 func (v *supervisor) run() error {
 	in := bufio.NewReader(v.control)
+	if first, _ := in.Peek(1); string(first) == string(byteCancel) { // it overtook the job
+		v.events.Encode(event{Event: "exit", Why: ByCancel})
+		return nil
+	}
 	line, err := in.ReadBytes('\n')
 	if err != nil {
 		return fmt.Errorf("read job: %w", err)
