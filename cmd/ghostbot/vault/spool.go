@@ -106,8 +106,10 @@ func (s *Spool) Recover(sid string) error {
 	if s == nil {
 		return nil
 	}
-	_, err := s.empty(s.Dir(sid), filepath.Join(s.work, sid), unfinished)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(s.Dir(sid)); errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if _, err := s.empty(s.Dir(sid), filepath.Join(s.work, sid), unfinished); err != nil {
 		return fmt.Errorf("encrypt what was left in memory: %w", err)
 	}
 	return nil
@@ -149,7 +151,7 @@ func (s *Spool) digests(left []safeexec.Artefact) ([]safeexec.Artefact, error) {
 
 // empty brings the files of a directory in memory into another one, encrypted, and
 // removes it; the gate makes it again. Directories and special files in it are removed: no
-// command of ours makes them.
+// command of ours makes them. What fails stays, and holds back nothing else.
 func (s *Spool) empty(from, to, mark string) (list []safeexec.Artefact, err error) {
 	entries, err := os.ReadDir(from)
 	if err != nil {
@@ -158,37 +160,67 @@ func (s *Spool) empty(from, to, mark string) (list []safeexec.Artefact, err erro
 	for _, e := range entries {
 		path := filepath.Join(from, e.Name())
 		if !e.Type().IsRegular() {
-			if err := os.RemoveAll(path); err != nil {
-				return list, err
-			}
+			err = errors.Join(err, os.RemoveAll(path))
 			continue
 		}
-		a, err := s.seal(path, to, mark)
-		if err != nil {
-			return list, fmt.Errorf("%s stays in memory, not encrypted: %w", e.Name(), err)
+		a, failed := s.seal(path, to, mark)
+		if failed != nil {
+			err = errors.Join(err, fmt.Errorf("%s stays in memory, not encrypted: %w", e.Name(), failed))
+			continue
 		}
 		list = append(list, a)
+	}
+	if err != nil {
+		return list, err
 	}
 	return list, os.Remove(from)
 }
 
 // seal encrypts one file of the memory into a directory and removes it when the
-// encrypted one is durable. One that is encrypted already is encrypted again.
+// encrypted one is durable. One that is encrypted already is encrypted again; one that says so
+// and does not open, which anybody can write, is taken as it is.
 func (s *Spool) seal(path, to, mark string) (a safeexec.Artefact, err error) {
-	f, err := s.v.Open(path)
-	if err != nil {
+	if err := os.Chmod(path, 0o600); err != nil { // a command may have forbidden it to us
 		return a, err
 	}
+	f, err := s.v.Open(path)
+	if err == nil {
+		a, err = s.place(f, to, filepath.Base(path), mark)
+	}
+	if errors.Is(err, ErrKey) || errors.Is(err, ErrCut) {
+		if f, err = whole(path); err == nil {
+			a, err = s.place(f, to, filepath.Base(path), mark)
+		}
+	}
+	if err != nil {
+		return safeexec.Artefact{}, err
+	}
+	return a, os.Remove(path)
+}
+
+// whole opens a file as it is, whatever it says that it is.
+func whole(path string) (*File, error) {
+	h, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	st, err := h.Stat()
+	if err != nil {
+		h.Close()
+		return nil, err
+	}
+	return &File{Reader: h, Size: st.Size(), closer: h}, nil
+}
+
+// place encrypts f into a directory, durably, and closes it.
+func (s *Spool) place(f *File, to, base, mark string) (safeexec.Artefact, error) {
 	defer f.Close()
 	h := sha256.New()
-	name, err := s.v.Place(to, strings.TrimSuffix(filepath.Base(path), Suffix)+mark, io.TeeReader(f, h))
-	if err != nil {
-		return a, err
+	name, err := s.v.Place(to, strings.TrimSuffix(base, Suffix)+mark, io.TeeReader(f, h))
+	if err == nil {
+		err = synced(to)
 	}
-	if err := synced(to); err != nil {
-		return a, err
-	}
-	return safeexec.Artefact{Path: filepath.Join(to, name), Size: f.Size, SHA256: hex.EncodeToString(h.Sum(nil))}, os.Remove(path)
+	return safeexec.Artefact{Path: filepath.Join(to, name), Size: f.Size, SHA256: hex.EncodeToString(h.Sum(nil))}, err
 }
 
 // synced makes names in a directory durable.

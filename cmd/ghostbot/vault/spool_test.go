@@ -128,6 +128,49 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// TestKeepStrange: what the key does not open, or nobody may read, is encrypted as it is.
+// Else it would stay in memory, and with it all that later commands of the case leave.
+func TestKeepStrange(t *testing.T) {
+	s := spool(t)
+	dir, work := s.Dir(sid), filepath.Join(s.work, sid)
+	put(t, filepath.Join(dir, "a.cap.age"), magic+"v1\nof somebody else")
+	put(t, filepath.Join(dir, "b.cap"), "abc")
+	if err := os.Chmod(filepath.Join(dir, "b.cap"), 0); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Keep(sid)(dir, nil)
+	if err != nil || len(got) != 2 {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	for name, want := range map[string]string{"a.cap.age": magic + "v1\nof somebody else", "b.cap.age": "abc"} {
+		if b, err := read(s.v, filepath.Join(work, name)); err != nil || string(b) != want {
+			t.Errorf("%s: %q, %v", name, b, err)
+		}
+	}
+	if list, err := s.Keep(sid)(work, got); err != nil || cmp.Diff(got, list) != "" {
+		t.Errorf("digests: %+v, %v, want %+v", list, err, got)
+	}
+}
+
+// TestKeepOthers: one file that stays in memory holds back no other.
+func TestKeepOthers(t *testing.T) {
+	s := spool(t)
+	dir, work := s.Dir(sid), filepath.Join(s.work, sid)
+	for _, name := range []string{"a.cap", "b.cap"} {
+		put(t, filepath.Join(dir, name), "abc")
+	}
+	if err := os.Mkdir(filepath.Join(work, "a.cap.age"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Keep(sid)(dir, nil)
+	if err == nil || len(got) != 1 || got[0].Path != filepath.Join(work, "b.cap.age") {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if d := cmp.Diff([]string{"a.cap"}, names(t, dir)); d != "" {
+		t.Error(d)
+	}
+}
+
 // TestNoSpool: without a key nothing is changed.
 func TestNoSpool(t *testing.T) {
 	s, err := load(t, "").Spool(t.TempDir())
