@@ -181,7 +181,7 @@ func stance() (string, error) {
 			b.Write(line)
 		}
 	}
-	for _, name := range []string{"limits", "oom_score_adj", "cgroup"} {
+	for _, name := range []string{"limits", "oom_score_adj", "cgroup", "../../autogroup"} {
 		text, err := os.ReadFile("/proc/thread-self/" + name)
 		if err != nil && !os.IsNotExist(err) {
 			return "", err

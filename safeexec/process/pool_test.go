@@ -132,8 +132,9 @@ func TestUncleanEnd(t *testing.T) {
 		"lowers a limit": {text: "exit 0", started: func(_ *Pool, pid int) error {
 			return unix.Prlimit(pid, unix.RLIMIT_NOFILE, &unix.Rlimit{Cur: 33, Max: 33}, nil)
 		}},
-		"renices it":         {text: "exit 0", started: func(_ *Pool, pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 7) }},
-		"the pool is closed": {text: "exit 0", started: func(p *Pool, _ int) error { p.Close(); return nil }},
+		"renices it":          {text: "exit 0", started: func(_ *Pool, pid int) error { return unix.Setpriority(unix.PRIO_PROCESS, pid, 7) }},
+		"renices its session": {text: "[ ! -e /proc/self/autogroup ] && kill -9 $PPID; echo 5 >/proc/self/autogroup"},
+		"the pool is closed":  {text: "exit 0", started: func(p *Pool, _ int) error { p.Close(); return nil }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := warm(t)

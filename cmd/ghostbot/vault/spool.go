@@ -106,6 +106,9 @@ func (s *Spool) Recover(sid string) error {
 	if s == nil {
 		return nil
 	}
+	if err := torn(filepath.Join(s.work, sid)); err != nil {
+		return fmt.Errorf("remove what was being encrypted: %w", err)
+	}
 	if _, err := os.Lstat(s.Dir(sid)); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -113,6 +116,21 @@ func (s *Spool) Recover(sid string) error {
 		return fmt.Errorf("encrypt what was left in memory: %w", err)
 	}
 	return nil
+}
+
+// torn removes the pieces of files that were being written when the bot was killed: what they were
+// made of is still in memory, or the command that made them is repeated.
+func torn(dir string) error {
+	entries, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	for _, e := range entries {
+		if e.Type().IsRegular() && strings.HasPrefix(e.Name(), temporary) {
+			err = errors.Join(err, os.Remove(filepath.Join(dir, e.Name())))
+		}
+	}
+	return err
 }
 
 // unfinished is put behind the names of files of which nobody knows whether they are whole.

@@ -112,6 +112,7 @@ func TestKeepFails(t *testing.T) {
 func TestRecover(t *testing.T) {
 	s := spool(t)
 	put(t, filepath.Join(s.Dir(sid), "ghost_a.cap"), "half a cap")
+	put(t, filepath.Join(s.work, sid, ".ghostbot-123"), "of its encrypted form, the first part")
 	for range 2 {
 		if err := s.Recover(sid); err != nil {
 			t.Fatal(err)

@@ -37,6 +37,9 @@ const Variable = "GHOST_CAPTURE_KEY_FILE"
 // Suffix ends the names of encrypted files.
 const Suffix = ".age"
 
+// temporary begins the names of files that are being written.
+const temporary = ".ghostbot-"
+
 // magic begins every encrypted file.
 const magic = "age-encryption.org/"
 
@@ -285,7 +288,7 @@ func (v *Vault) Place(dir, name string, content io.Reader) (string, error) {
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return "", err
 	}
-	f, err := os.CreateTemp(dir, ".ghostbot-*")
+	f, err := os.CreateTemp(dir, temporary+"*")
 	if err != nil {
 		return "", err
 	}
