@@ -81,6 +81,7 @@ type held struct {
 	check     time.Time // look through it, after a new connection; zero: not
 	queued    bool
 	again     bool // something happened while it was queued
+	failed    bool // the last renewal: what is due has to wait for one
 	lapsed    error
 	forget    context.CancelFunc // of its watch
 }
@@ -167,19 +168,29 @@ func (k *Keeper) Run(ctx context.Context) {
 	k.release(context.WithoutCancel(ctx))
 }
 
-// ready lists the cases with which something is due.
+// ready lists the cases with which something is due; of those that would wake, no more than
+// may: each renews its lease for it, and thousands can be due at once. Deadlines come first.
 func (k *Keeper) ready(now time.Time) (sids []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
+	var ripe, stale []string
 	for sid, h := range k.cases {
 		if h.check.IsZero() && k.o.Renewed != nil && k.o.Renewed() != h.Conns {
 			h.check = later(now.Add(spread(sid)), h.since.Add(checkEvery))
 		}
-		if !h.queued && (!now.Before(h.next) || k.wakes(h, now)) {
+		switch {
+		case h.queued:
+		case !now.Before(h.next):
 			sids = append(sids, sid)
+		case h.failed:
+		case h.ripe(now):
+			ripe = append(ripe, sid)
+		case h.stale(now):
+			stale = append(stale, sid)
 		}
 	}
-	return sids
+	wake := append(ripe, stale...)
+	return append(sids, wake[:min(len(wake), max(gentle-k.awake, 0))]...)
 }
 
 // wakes reports whether a case is to wake although nobody wrote, and may. The caller
@@ -242,13 +253,10 @@ func (k *Keeper) look(ctx context.Context, sid string) {
 		return // the lease is given up with the others
 	}
 	k.mu.Lock()
-	again := k.settle(ctx, sid, h, got, asked, err)
+	k.settle(ctx, sid, h, got, asked, err)
 	k.mu.Unlock()
-	switch {
-	case errors.Is(err, store.ErrFenced):
+	if errors.Is(err, store.ErrFenced) {
 		k.o.Lost(sid)
-	case again:
-		k.queue(ctx, sid, k.told)
 	}
 }
 
@@ -272,15 +280,15 @@ func (k *Keeper) renew(ctx context.Context, l store.Lease) (store.Lease, error) 
 	return got, nil
 }
 
-// settle takes what a renewal gave; again says that the case is to be looked at once more. The
-// caller holds k.mu.
-func (k *Keeper) settle(ctx context.Context, sid string, h *held, l store.Lease, asked time.Time, err error) (again bool) {
+// settle takes what a renewal gave. A case of which something came meanwhile is due again at
+// once: workers queue nothing, as they alone empty the queues. The caller holds k.mu.
+func (k *Keeper) settle(ctx context.Context, sid string, h *held, l store.Lease, asked time.Time, err error) {
 	now := time.Now()
-	h.queued = false
+	h.queued, h.failed = false, err != nil
 	switch {
 	case errors.Is(err, store.ErrFenced):
 		k.drop(sid, h)
-		return false
+		return
 	case err != nil:
 		h.next = now.Add(k.o.Every / 4)
 		if h.lapsed == nil && now.Sub(h.confirmed) > 2*k.o.Every {
@@ -290,13 +298,16 @@ func (k *Keeper) settle(ctx context.Context, sid string, h *held, l store.Lease,
 			default: // so many are told that one more says nothing new
 			}
 		}
-		return false
+		return
 	}
 	news := l.News != h.Lease.News
 	h.Lease, h.confirmed, h.lapsed, h.next = l, asked, nil, asked.Add(k.o.Every)
 	quiet := !news && k.wakes(h, now)
 	if !news && !quiet {
-		return h.again
+		if h.again {
+			h.next = now
+		}
+		return
 	}
 	k.drop(sid, h)
 	h.Check = !h.check.IsZero()
@@ -310,7 +321,6 @@ func (k *Keeper) settle(ctx context.Context, sid string, h *held, l store.Lease,
 		})
 	}
 	k.o.Wake(ctx, sid, h.Case, done)
-	return false
 }
 
 // drop forgets a case. The caller holds k.mu.

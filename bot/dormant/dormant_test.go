@@ -343,3 +343,105 @@ func TestDoors(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// hinting is a store whose hints come when the test says, of all scopes at once, as after
+// a new connection to it.
+type hinting struct {
+	*faulty
+	mu       sync.Mutex
+	watchers []chan struct{}
+	renewals atomic.Int64
+	wait     atomic.Pointer[chan struct{}] // of renewals; nil: none
+}
+
+func (d *hinting) Watch(ctx context.Context, _ string) <-chan struct{} {
+	c := make(chan struct{}, 1)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.watchers = append(d.watchers, c)
+	return c
+}
+
+func (d *hinting) hint() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, c := range d.watchers {
+		select {
+		case c <- struct{}{}:
+		default:
+		}
+	}
+}
+
+func (d *hinting) Renew(_ context.Context, l store.Lease) (store.Lease, error) {
+	d.renewals.Add(1)
+	if c := d.wait.Load(); c != nil {
+		<-*c
+	}
+	if d.down.Load() {
+		return store.Lease{}, store.ErrUnavailable
+	}
+	return l, nil
+}
+
+// TestManyHints: hints about more cases than are queued, twice while their leases are
+// renewed, keep no lease from being renewed afterwards.
+func TestManyHints(t *testing.T) {
+	const every = 500 * time.Millisecond
+	db := &hinting{faulty: newBench(t, time.Hour).db}
+	k := New(Options{DB: db, Every: every, Wake: func(context.Context, string, Case, func()) {}, Lost: func(string) {}, Away: func(context.Context, string, Case, error) {}})
+	ctx, cancel := context.WithCancel(t.Context())
+	var wg sync.WaitGroup
+	wg.Go(func() { k.Run(ctx) })
+	defer wg.Wait()
+	defer cancel()
+	for !k.Runs() {
+		time.Sleep(time.Millisecond)
+	}
+	gate := make(chan struct{})
+	db.wait.Store(&gate)
+	for i := range 1200 + workers {
+		k.Put(ctx, fmt.Sprint("ghost_", i), Case{}, time.Now().Add(time.Hour))
+	}
+	for range 3 {
+		db.hint()
+		time.Sleep(200 * time.Millisecond)
+	}
+	db.wait.Store(nil)
+	close(gate)
+	time.Sleep(time.Second)
+	before := db.renewals.Load()
+	db.hint()
+	time.Sleep(time.Second)
+	if n := db.renewals.Load() - before; n < 1200 {
+		t.Errorf("%d renewals after the hints", n)
+	}
+}
+
+// TestDueAtOnce: thousands whose time has come cost no more renewals than may wake, and
+// those that fail are not tried again at each beat.
+func TestDueAtOnce(t *testing.T) {
+	for name, down := range map[string]bool{"the store is there": false, "the store is away": true} {
+		db := &hinting{faulty: newBench(t, time.Hour).db}
+		db.down.Store(down)
+		woken := make(chan string, 1000)
+		k := New(Options{DB: db, Every: time.Hour, Wake: func(_ context.Context, sid string, _ Case, _ func()) { woken <- sid }, Lost: func(string) {}, Away: func(context.Context, string, Case, error) {}})
+		ctx, cancel := context.WithCancel(t.Context())
+		var wg sync.WaitGroup
+		wg.Go(func() { k.Run(ctx) })
+		for !k.Runs() {
+			time.Sleep(time.Millisecond)
+		}
+		k.mu.Lock()
+		for i := range 500 {
+			k.cases[fmt.Sprint("ghost_", i)] = &held{Case: Case{Until: time.Now()}, next: time.Now().Add(time.Hour), forget: func() {}}
+		}
+		k.mu.Unlock()
+		time.Sleep(time.Second)
+		if n := db.renewals.Load(); !down && (n > gentle || len(woken) != gentle) || down && n > 500 {
+			t.Errorf("%s: %d renewals, %d woken", name, n, len(woken))
+		}
+		cancel()
+		wg.Wait()
+	}
+}
