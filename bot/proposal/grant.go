@@ -46,10 +46,10 @@ func (a *Approvals) grant(ctx context.Context, want safeexec.Proposal) error {
 			return err
 		}
 		if why != "" {
-			_, _, err := a.Shell.AppendVia(ctx, KindOfAsked, Asked{want.AuditID, why}, func(ctx context.Context, l store.Line) error {
-				return a.DB.Commit(ctx, store.Commit{Scope: a.SessionID, Fence: a.Fence(), Lines: []store.Line{l}})
-			})
-			return err
+			if err := a.told(ctx, p, Asked{want.AuditID, why}); !conflict(err) {
+				return err
+			}
+			continue
 		}
 		p.State, p.By, p.At, p.UseBy = StateApproved, answer.By, answer.At, now.Add(UseBy)
 		p.Votes = []Vote{{By: answer.By, At: answer.At}}
@@ -57,6 +57,26 @@ func (a *Approvals) grant(ctx context.Context, want safeexec.Proposal) error {
 			return err
 		}
 	}
+}
+
+// told journals why people are asked, once: a case that wakes, or that another process
+// takes up, asks again.
+func (a *Approvals) told(ctx context.Context, p Stored, e Asked) error {
+	if p.Asked {
+		return nil
+	}
+	p.Asked = true
+	data, err := json.Marshal(p)
+	if err != nil {
+		return err
+	}
+	k := Key(a.SessionID, p.Proposal.ID)
+	_, _, err = a.Shell.AppendVia(ctx, KindOfAsked, e, func(ctx context.Context, l store.Line) error {
+		return a.DB.Commit(ctx, store.Commit{Scope: a.SessionID, Fence: a.Fence(),
+			Guards: []store.Guard{{Key: k, Version: p.version}},
+			Writes: []store.Write{{Key: k, Data: data}}, Lines: []store.Line{l}})
+	})
+	return err
 }
 
 // granted says why the answer to a question does not let a command run; "" when it

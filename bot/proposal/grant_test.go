@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -138,5 +139,49 @@ func TestGrantDamaged(t *testing.T) {
 	a := &Approvals{DB: db, SessionID: sid, Fence: func() uint64 { return 1 }, Shell: &lines{}, People: staff{}}
 	if d, err := a.Ask(t.Context(), safeexec.Proposal{ID: strings.Repeat("b", 32), Grant: "sweep", Argv: []string{"rm", "x"}}); err == nil || d.Action != safeexec.Deny {
 		t.Errorf("%+v, %v", d, err)
+	}
+}
+
+// stored is a shell journal that keeps what was committed.
+type stored struct {
+	kinds []string
+	last  string
+}
+
+func (s *stored) AppendVia(ctx context.Context, kind string, _ any, via func(context.Context, store.Line) error) (uint64, string, error) {
+	n := uint64(len(s.kinds) + 1)
+	l := store.Line{Journal: "shell", N: n, Hash: fmt.Sprintf("%064d", n), Prev: s.last, Data: []byte("{}")}
+	if err := via(ctx, l); err != nil {
+		return 0, "", err
+	}
+	s.kinds, s.last = append(s.kinds, kind), l.Hash
+	return n, l.Hash, nil
+}
+
+// TestAskedOnce: why a grant does not count is journaled once, however often the case is
+// taken up or wakes while people think about it.
+func TestAskedOnce(t *testing.T) {
+	db, err := file.Open(t.TempDir(), file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	l, err := db.Acquire(t.Context(), sid, "me", time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := &stored{last: strings.Repeat("0", 64)}
+	a := &Approvals{DB: db, SessionID: sid, Fence: func() uint64 { return l.Fence }, Shell: log, People: staff{}}
+	p := safeexec.Proposal{ID: strings.Repeat("a", 32), AuditID: sid + "_007", Argv: []string{"rm", "x"}, Class: safeexec.Risky, Grant: "gone", Expires: time.Now().Add(time.Hour)}
+	for range 3 {
+		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+		if d, err := a.Ask(ctx, p); !errors.Is(err, context.DeadlineExceeded) {
+			t.Fatalf("%+v, %v", d, err)
+		}
+		cancel()
+	}
+	got, err := Load(t.Context(), db, sid, p.ID)
+	if err != nil || got.State != StatePending || len(log.kinds) != 1 || log.kinds[0] != KindOfAsked {
+		t.Errorf("%v, stored as %s, %v", log.kinds, got.State, err)
 	}
 }

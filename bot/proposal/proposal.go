@@ -74,6 +74,7 @@ type Stored struct {
 	Reason      string               `json:"reason,omitempty"`
 	ReasonUntil time.Time            `json:"reason_until"`
 	Modified    string               `json:"modified,omitempty"`
+	Asked       bool                 `json:"asked,omitempty"` // why its grant did not count is journaled
 	version     store.Version
 }
 
