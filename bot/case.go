@@ -49,7 +49,7 @@ type holder struct {
 	rest   *rest  // why the case is let go of; nil: it is not
 	shows  *thread.Projector
 	behind bool        // its thread does not show everything, now that nobody does anything for it
-	paired atomic.Bool // neighbours have been told
+	paired atomic.Bool // neighbours have been told, or are not
 }
 
 func (h *holder) fence() uint64 { return h.lease.Load().Fence }
@@ -149,7 +149,7 @@ func (h *holder) carry(ctx context.Context) error {
 	h.lost, h.stop = lost, stop
 	wg.Go(func() { v.Run(live) }) // first: people see the case while the others are looked through
 	wg.Go(func() { h.keep(live) })
-	if !h.sweeps {
+	if h.paired.Store(h.sweeps); !h.sweeps {
 		wg.Go(func() { h.neighbours(live); h.paired.Store(true) })
 	}
 	h.inside()

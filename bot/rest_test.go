@@ -263,3 +263,23 @@ func TestRefusalAboutADormantCase(t *testing.T) {
 		t.Errorf("state %s, %d decisions, %v", p.State, a.decisions(sid), err)
 	}
 }
+
+// TestDormantTriage: a case that has no neighbours rests like every other.
+func TestDormantTriage(t *testing.T) {
+	a := newWaitsFor()
+	of := restingOffice(t, a.run, func(o *Options) { o.Triage = true })
+	of.run()
+	sid, err := of.desk.Triage(context.Background(), Opening{Delivery: "d1", Requester: "U1", Place: Place{Transport: "slack", Channel: "C1"}}, agent.Focus{}, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.dormant(1)
+	pr, _ := a.card(sid)
+	if r, err := of.desk.Resolve(context.Background(), clickOn(pr, "U2", safeexec.Approve)); err != nil || !r.OK {
+		t.Fatalf("approve: %+v, %v", r, err)
+	}
+	of.closed(sid)
+	if a.decisions(sid) != 1 {
+		t.Errorf("%d decisions", a.decisions(sid))
+	}
+}
