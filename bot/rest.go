@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ghostbot/bot/dormant"
+	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
@@ -116,14 +117,18 @@ func (h *holder) sleep(ctx context.Context) (dormant bool, err error) {
 		return false, err
 	}
 	h.lease.Store(&l)
-	if l.News != r.news || h.behind || h.pending(ctx) {
+	now, err := h.d.o.DB.Now(ctx)
+	if err != nil || l.News != r.news || h.behind {
 		return false, nil
 	}
+	waits, due, err := inbox.Waits(ctx, h.d.o.DB, h.sid, now)
+	if err != nil || waits {
+		return false, nil
+	}
+	if !due.IsZero() && (r.until.IsZero() || due.Before(r.until)) {
+		r.until = due
+	}
 	if !r.until.IsZero() { // the deadline is of the store's clock, and the keeper has its own
-		now, err := h.d.o.DB.Now(ctx)
-		if err != nil {
-			return false, nil
-		}
 		r.until = time.Now().Add(r.until.Sub(now))
 	}
 	if !h.d.keeper.Put(ctx, h.sid, dormantCase(h, l, r.until), asked) {
@@ -134,15 +139,4 @@ func (h *holder) sleep(ctx context.Context) (dormant bool, err error) {
 
 func dormantCase(h *holder, l store.Lease, until time.Time) dormant.Case {
 	return dormant.Case{Lease: l, Until: until, Place: h.at, Conns: h.shows.Conns()}
-}
-
-// pending reports whether somebody stopped the case, or wrote what is not journaled yet, or
-// the store does not say.
-func (h *holder) pending(ctx context.Context) bool {
-	items, err := h.d.o.DB.List(ctx, h.sid, "inbox/")
-	if err != nil || len(items) > 0 {
-		return true
-	}
-	_, err = h.d.o.DB.Get(ctx, proposal.StopKey(h.sid))
-	return !errors.Is(err, store.ErrNotFound)
 }

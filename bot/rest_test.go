@@ -13,6 +13,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/audit"
+	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
@@ -281,5 +282,36 @@ func TestDormantTriage(t *testing.T) {
 	of.closed(sid)
 	if a.decisions(sid) != 1 {
 		t.Errorf("%d decisions", a.decisions(sid))
+	}
+}
+
+// TestDormantCaseWithACount: refusals that are only counted until their time is over keep no
+// case awake meanwhile; then it wakes to journal the count.
+func TestDormantCaseWithACount(t *testing.T) {
+	a := newWaitsFor()
+	of := restingOffice(t, a.run)
+	of.run()
+	sid := of.open("d1")
+	of.dormant(1)
+	due := time.Now().Add(12 * time.Second)
+	it := inbox.Item{Kind: show.KindOfRefusal, Due: due, Refusal: &show.Refusal{By: "U9", What: "approve", More: 3, Why: "3 more"}}
+	if err := inbox.Note(context.Background(), of.o.DB, sid, []string{"count"}, it); err != nil {
+		t.Fatal(err)
+	}
+	of.until("it woke", func() bool { a.mu.Lock(); defer a.mu.Unlock(); return a.asks[sid] == 2 })
+	of.dormant(1)
+	a.mu.Lock()
+	asks := a.asks[sid]
+	a.mu.Unlock()
+	for time.Until(due) > time.Second {
+		if n := of.desk.keeper.Len(); n != 1 {
+			t.Fatalf("it woke %s before the count was due", time.Until(due))
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
+	of.until("the count is journaled", func() bool { return strings.Contains(of.story(sid), show.KindOfRefusal) })
+	of.dormant(1)
+	if asks != 2 {
+		t.Errorf("asked %d times before the count was due", asks)
 	}
 }

@@ -152,6 +152,28 @@ func (p *People) Drain(ctx context.Context) ([]agent.Instruction, error) {
 	})
 }
 
+// Waits reports whether somebody stopped the case, or the inbox has something that is to be
+// journaled by now; and when the first thing is that is not yet; zero: there is none.
+func Waits(ctx context.Context, db store.DB, sid string, now time.Time) (waits bool, due time.Time, err error) {
+	items, err := db.List(ctx, sid, "inbox/")
+	if err != nil {
+		return false, due, err
+	}
+	for _, v := range items {
+		var it Item
+		if json.Unmarshal(v.Data, &it) != nil || !now.Before(it.Due) {
+			return true, due, nil
+		}
+		if due.IsZero() || it.Due.Before(due) {
+			due = it.Due
+		}
+	}
+	if _, err = db.Get(ctx, proposal.StopKey(sid)); errors.Is(err, store.ErrNotFound) {
+		return false, due, nil
+	}
+	return err == nil, due, err
+}
+
 // drain takes what want accepts.
 func (p *People) drain(ctx context.Context, want func(Item) bool) ([]agent.Instruction, error) {
 	items, err := p.DB.List(ctx, p.SessionID, "inbox/")
