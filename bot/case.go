@@ -43,10 +43,10 @@ type holder struct {
 	sweeps bool   // it investigates nothing: one is like every other
 	recall bool   // nobody has looked for closed cases that look like this one yet
 
-	inside func() // lets the next one in, see [dormant.Doors]
-	woken  bool   // it was dormant: this process has carried it on
-	check  bool   // its open cards are to be written once more
-	rest   *rest  // why the case is let go of; nil: it is not
+	inside func()  // lets the next one in, see [dormant.Doors]
+	woken  bool    // it was dormant: this process has carried it on
+	conns  *uint64 // connections to people when its open cards were written last; nil: not known
+	rest   *rest   // why the case is let go of; nil: it is not
 	shows  *thread.Projector
 	behind bool        // its thread does not show everything, now that nobody does anything for it
 	paired atomic.Bool // neighbours have been told, or are not
@@ -253,7 +253,7 @@ func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
 	}
 	t := thread.Options{
 		DB: o.DB, Board: o.Front, Feed: h.log, Log: o.Log, SessionID: h.sid, Fence: h.fence, Place: h.info.Opening.Place, Body: o.Body, Plot: o.Plot,
-		Rules: h.d.rules(h.info.Opening.Place.Channel), Check: h.check,
+		Rules: h.d.rules(h.info.Opening.Place.Channel), Conns: h.conns,
 	}
 	if resume && !h.woken {
 		t.Again = time.Now().Add(o.Lease) // an edit of the old process may have landed last

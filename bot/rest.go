@@ -68,7 +68,7 @@ func (d *Desk) away(ctx context.Context, sid string, c dormant.Case, err error) 
 // acquire takes the lease, or goes on with the one that was kept.
 func (h *holder) acquire(ctx context.Context, was *dormant.Case) error {
 	if was != nil {
-		h.woken, h.check = true, was.Check
+		h.woken, h.conns = true, &was.Conns
 		h.lease.Store(&was.Lease)
 		return nil
 	}
@@ -110,7 +110,8 @@ func (h *holder) Rest(news string, until time.Time) bool {
 // it has to be carried on. The error [errDormant] goes with true.
 func (h *holder) sleep(ctx context.Context) (dormant bool, err error) {
 	r := h.rest
-	h.rest, h.woken, h.check = nil, true, false
+	conns := h.shows.Conns()
+	h.rest, h.woken, h.conns = nil, true, &conns
 	asked := time.Now()
 	l, err := h.d.o.DB.Renew(ctx, *h.lease.Load())
 	if err != nil {

@@ -30,7 +30,6 @@ type Case struct {
 	Until time.Time    // when it wakes by itself; zero: never
 	Place thread.Place // where people see it
 	Conns uint64       // connections to people when its open cards were last looked through
-	Check bool         // on waking: there was a new one
 }
 
 // Options are what a Keeper is made of. All are required, but Renewed.
@@ -53,7 +52,7 @@ type Options struct {
 const (
 	beat    = 100 * time.Millisecond
 	workers = 32 // renew at a time: each may wait for the store
-	gentle  = 16 // cases that are awake at a time although nobody wrote
+	gentle  = 64 // cases that are awake at a time although nobody wrote
 	// checkSpread is the time in which cases are looked through after a new connection, where
 	// gentle lets them; checkEvery bounds how often one is.
 	checkSpread = 20 * time.Second
@@ -310,7 +309,6 @@ func (k *Keeper) settle(ctx context.Context, sid string, h *held, l store.Lease,
 		return
 	}
 	k.drop(sid, h)
-	h.Check = !h.check.IsZero()
 	done := func() {}
 	if quiet {
 		k.awake++

@@ -73,6 +73,9 @@ func (f *Front) doing(p bot.Place, m show.Message) {
 		return
 	}
 	what := nowLine(m.Progress)
+	if what == "" && !m.Progress.Done {
+		return // nothing stands there yet; only its end takes away what does
+	}
 	if what != "" {
 		what = "is " + cut(what, 100)
 	}

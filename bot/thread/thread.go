@@ -110,7 +110,7 @@ func (s Seen) Set(n uint64) {
 // C receives the newest number.
 func (s Seen) C() <-chan uint64 { return s.c }
 
-// Options are what a Projector is made of; all are required.
+// Options are what a Projector is made of; all are required but Conns.
 type Options struct {
 	DB        store.DB
 	Board     Board
@@ -123,7 +123,9 @@ type Options struct {
 	Body      func(sid string) ([]byte, error)                          // the report file
 	Plot      func(sid string, v show.PlotView) ([]byte, string, error) // its bytes, and what it shows in words; nil: none are shown
 	Again     time.Time                                                 // when cards are written again whatever they show; zero: not at all
-	Check     bool                                                      // the cards that wait are written once more at the first pass
+	// Conns is [Renewed] when another projector of this process wrote the cards that wait; when there was a
+	// new one since, they are written once more at the first pass. nil: there was none.
+	Conns *uint64
 }
 
 // New reads the message map of the case.
@@ -137,7 +139,7 @@ func New(ctx context.Context, o Options) (*Projector, error) {
 	}
 	return &Projector{
 		db: o.DB, front: o.Board, log: o.Feed, slog: o.Log, sid: o.SessionID, fence: o.Fence,
-		rules: o.Rules, m: m, body: o.Body, plot: o.Plot, again: o.Again, recheck: o.Check,
+		rules: o.Rules, m: m, body: o.Body, plot: o.Plot, again: o.Again, before: o.Conns,
 		edited: map[string]time.Time{}, late: map[string]time.Time{}, files: files{}, check: map[string]bool{}, taken: map[string]bool{}, asks: map[string]bool{}, seen: NewSeen(),
 	}, nil
 }
@@ -248,6 +250,7 @@ type Projector struct {
 	open    int                  // cards and questions that wait
 	since   time.Time            // when cards were written once more
 	redo    time.Time            // when they will be; zero: not at all
+	before  *uint64              // of [Options]
 	recheck bool                 // they are at the next pass
 	again   time.Time            // when cards are written again; zero: not at all
 	body    func(sid string) ([]byte, error)
@@ -261,6 +264,7 @@ type Projector struct {
 func (p *Projector) Run(ctx context.Context) {
 	backoff := time.Second
 	p.conns, _ = p.renewed()
+	p.recheck = p.before != nil && *p.before != p.conns
 	defer p.leave(ctx)
 	for ctx.Err() == nil {
 		changed := p.log.Changed()

@@ -239,7 +239,7 @@ func TestEveryCallTellsSomething(t *testing.T) {
 		}
 	}
 	t.Logf("calls of one incident: %v; the thread's status: %q", count, doing)
-	if !slices.ContainsFunc(doing, func(s string) bool { return strings.HasPrefix(s, "is ") }) {
+	if !slices.ContainsFunc(doing, func(s string) bool { return strings.HasPrefix(s, "is ") }) || doing[len(doing)-1] != "" || doing[0] == "" {
 		t.Errorf("the status of the thread: %q", doing)
 	}
 	messages := len(l.thread("incidents", "checkout"))
