@@ -85,10 +85,11 @@ func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside f
 	}
 	err = h.carry(ctx)
 	for h.rest != nil && ctx.Err() == nil {
-		if dormant, err := h.sleep(ctx); dormant || err != nil {
+		if err = h.sleep(ctx); errors.Is(err, errDormant) {
 			return err
+		} else if err == nil {
+			err = h.carry(ctx)
 		}
-		err = h.carry(ctx)
 	}
 	if err == nil || ctx.Err() != nil {
 		return err

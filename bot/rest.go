@@ -107,24 +107,24 @@ func (h *holder) Rest(news string, until time.Time) bool {
 }
 
 // sleep makes a case dormant that was let go of, unless something came meanwhile: then
-// it has to be carried on. The error [errDormant] goes with true.
-func (h *holder) sleep(ctx context.Context) (dormant bool, err error) {
+// it has to be carried on. The error [errDormant] means that it is dormant.
+func (h *holder) sleep(ctx context.Context) error {
 	r := h.rest
 	conns := h.shows.Conns()
 	h.rest, h.woken, h.conns = nil, true, &conns
 	asked := time.Now()
 	l, err := h.d.o.DB.Renew(ctx, *h.lease.Load())
 	if err != nil {
-		return false, err
+		return err
 	}
 	h.lease.Store(&l)
 	now, err := h.d.o.DB.Now(ctx)
 	if err != nil || l.News != r.news || h.behind {
-		return false, nil
+		return nil
 	}
 	waits, due, err := inbox.Waits(ctx, h.d.o.DB, h.sid, now)
 	if err != nil || waits {
-		return false, nil
+		return nil
 	}
 	if !due.IsZero() && (r.until.IsZero() || due.Before(r.until)) {
 		r.until = due
@@ -133,9 +133,9 @@ func (h *holder) sleep(ctx context.Context) (dormant bool, err error) {
 		r.until = time.Now().Add(r.until.Sub(now))
 	}
 	if !h.d.keeper.Put(ctx, h.sid, dormantCase(h, l, r.until), asked) {
-		return false, ctx.Err()
+		return ctx.Err()
 	}
-	return true, errDormant
+	return errDormant
 }
 
 func dormantCase(h *holder, l store.Lease, until time.Time) dormant.Case {
