@@ -160,27 +160,19 @@ func (l *Lobby) Describe(ctx context.Context, sid string) (Case, error) {
 	return l.describe(ctx, c)
 }
 
-// unread is the state of a case that somebody else wrote to, or a newer version.
-const unread = "cannot be read"
-
-// away reports whether an error is about every case and not about one.
-func away(ctx context.Context, err error) bool {
-	return err != nil && (ctx.Err() != nil || errors.Is(err, store.ErrUnavailable))
-}
-
 func (l *Lobby) describe(ctx context.Context, c bot.CaseInfo) (Case, error) {
 	s, err := record.Describe(ctx, l.o.DB, c)
-	if away(ctx, err) {
+	if record.Away(ctx, err) {
 		return Case{}, err
 	} else if err != nil { // it hides no other
-		s.State = unread
+		s.State = record.Unread
 	}
 	out := Case{CaseStatus: s, Place: c.Opening.Place, Summary: c.Summary, ClosedAt: c.ClosedAt, From: c.Opening.From, Kind: c.Opening.Kind}
 	m, err := thread.Load(ctx, l.o.DB, c.SessionID)
-	if away(ctx, err) {
+	if record.Away(ctx, err) {
 		return out, err
 	} else if err != nil {
-		out.State = unread
+		out.State = record.Unread
 	}
 	if m.Place.Thread != "" {
 		out.Place = m.Place
@@ -269,7 +261,7 @@ func (l *Lobby) Waiting(ctx context.Context, user string, want func(bot.CaseInfo
 			continue
 		}
 		of, err := l.waitingIn(ctx, user, c)
-		if away(ctx, err) {
+		if record.Away(ctx, err) {
 			return out, err
 		} else if err != nil { // it hides no other
 			l.o.Log.Warn("what waits in a case is not known", "session_id", c.SessionID, "err", err)

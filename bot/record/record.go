@@ -5,6 +5,8 @@ package record
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"strings"
 	"time"
 
 	"ghostbot/agent"
@@ -122,6 +124,31 @@ func Describe(ctx context.Context, db store.DB, c Case) (Status, error) {
 	}
 	if _, err := db.Get(ctx, proposal.StopKey(c.SessionID)); err == nil {
 		s.State = "stopping"
+	}
+	return s, nil
+}
+
+// Unread is the state of a case that somebody else wrote to, or a newer version.
+const Unread = "cannot be read"
+
+// Away reports whether an error is about every case and not about one.
+func Away(ctx context.Context, err error) bool {
+	return err != nil && (ctx.Err() != nil || errors.Is(err, store.ErrUnavailable))
+}
+
+// Read describes the case of a value at [Key]. One that cannot be read hides no other: an error
+// means that none can.
+func Read(ctx context.Context, db store.DB, v store.Value) (Status, error) {
+	sid := strings.TrimPrefix(v.Key.Name, "case/")
+	var c Case
+	if json.Unmarshal(v.Data, &c) != nil || c.SessionID != sid {
+		return Status{SessionID: sid, State: Unread}, nil
+	}
+	s, err := Describe(ctx, db, c)
+	if Away(ctx, err) {
+		return s, err
+	} else if err != nil {
+		s.State = Unread
 	}
 	return s, nil
 }

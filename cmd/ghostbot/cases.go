@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
@@ -48,7 +47,7 @@ func cases(ctx context.Context, c *cli, args []string) error {
 		if s.Like != nil {
 			why = fmt.Sprintf("  [%d: %s]", s.Like.Points, short(oneLine(s.Like.String()), 100))
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s%s\n", oneLine(s.SessionID), oneLine(state(s.CaseStatus)), time.Since(s.CreatedAt).Round(time.Second), s.Pending, short(oneLine(s.Symptom), 80), why)
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d\t%s%s\n", oneLine(s.SessionID), oneLine(state(s.CaseStatus)), since(s.CreatedAt), s.Pending, short(oneLine(s.Symptom), 80), why)
 	}
 	return w.Flush()
 }
@@ -102,17 +101,21 @@ func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
 	}
 	for _, v := range vs {
-		var info bot.CaseInfo
-		if err := json.Unmarshal(v.Data, &info); err != nil {
-			return nil, fail(exitUnavailable, "%s: %w", v.Key.Name, err)
-		}
-		s, err := record.Describe(ctx, db, info)
+		s, err := record.Read(ctx, db, v)
 		if err != nil {
-			return nil, fail(exitUnavailable, "case %s: %w", info.SessionID, err)
+			return nil, fail(exitUnavailable, "%s: %w", v.Key.Name, err)
 		}
 		out = append(out, memory.Listed{CaseStatus: s})
 	}
 	return out, nil
+}
+
+// since is how long ago a case was opened; "-" of one of which that is not known.
+func since(at time.Time) string {
+	if at.IsZero() {
+		return "-"
+	}
+	return time.Since(at).Round(time.Second).String()
 }
 
 // hasStore says whether a store was ever opened in dir. Opening one would make

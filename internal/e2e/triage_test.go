@@ -203,9 +203,10 @@ func TestTriagePortSquatter(t *testing.T) {
 	l.told(l.tick("incidents", asker, next.TS, "Apply selected", "1"), "may not decide")
 	l.tick("incidents", l.approver(1), next.TS, "Apply selected", "1")
 	ask := l.said("incidents", "agent apply --here --attended")
+	shown := strings.Join(strings.Fields(strings.ReplaceAll(ask.all(), `\n`, " ")), " ") // where a long line is broken depends on the process number
 	for _, want := range []string{"--targets", strconv.Itoa(s.pid) + ":", "--action kill", "--max-risk medium", "squatter-server", "judged"} {
-		if !strings.Contains(ask.all(), want) {
-			t.Errorf("the approval does not show %q: %s", want, ask.all())
+		if !strings.Contains(shown, want) {
+			t.Errorf("the approval does not show %q: %s", want, shown)
 		}
 	}
 	if l.told(l.click("incidents", asker, ask.TS, "Approve"), "may not decide"); !s.alive() {

@@ -130,12 +130,13 @@ func (d *DB) Check(ctx context.Context, scope string) error {
 	good := 0
 	for _, v := range vs {
 		_, err := d.open(v)
-		if id, _, _, ok := split(v.Data); err != nil && ok && !d.has(id) {
+		id, _, _, coded := split(v.Data)
+		if err != nil && coded && !d.has(id) {
 			return err
 		}
-		if err == nil {
+		if err == nil && coded { // the session file has none, and says nothing about the others
 			good++
-		} else if bad == nil {
+		} else if err != nil && bad == nil {
 			bad = err
 		}
 	}

@@ -168,10 +168,10 @@ func TestSealAll(t *testing.T) {
 		put(t, raw, store.Key{Scope: store.Deployment, Name: fmt.Sprintf("case/%d", i)}, "{}")
 	}
 	put(t, raw, key("ghost_session"), "{}")
-	put(t, db, key("proposal/1"), pending)
 	if err := db.Check(t.Context(), sid); !errors.Is(err, ErrUnsealed) {
 		t.Fatalf("before: %v", err)
 	}
+	put(t, db, key("proposal/1"), pending)
 	for _, want := range []int{6, 0} {
 		if n, err := db.SealAll(t.Context()); n != want || err != nil {
 			t.Errorf("sealed %d, %v; want %d", n, err, want)
