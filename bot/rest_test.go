@@ -315,3 +315,47 @@ func TestDormantCaseWithACount(t *testing.T) {
 		t.Errorf("asked %d times before the count was due", asks)
 	}
 }
+
+// interloper is a store in which somebody acts right before a lease is renewed, once it is armed.
+type interloper struct {
+	*storetest.Telling
+	armed atomic.Bool
+	act   func()
+}
+
+func (i *interloper) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	if i.armed.CompareAndSwap(true, false) {
+		i.act()
+	}
+	return i.Telling.Renew(ctx, l)
+}
+
+// TestClickAfterTheLastLook: a click after the wait of a case has ended and before its lease is
+// put aside keeps the case awake: the renewal that follows has told of it already, and no
+// later one would.
+func TestClickAfterTheLastLook(t *testing.T) {
+	a, db := newWaitsFor(), &interloper{}
+	of := restingOffice(t, func(ctx context.Context, p Parts) error {
+		err := a.run(ctx, p)
+		if err != nil && a.decisions(p.SessionID) == 0 {
+			db.armed.Store(true)
+		}
+		return err
+	}, func(o *Options) {
+		db.Telling = o.DB.(*storetest.Telling)
+		o.DB = db
+	})
+	var sid string
+	db.act = func() {
+		pr, _ := a.card(sid)
+		if r, err := of.desk.Resolve(context.Background(), clickOn(pr, "U2", safeexec.Approve)); err != nil || !r.OK {
+			t.Errorf("approve: %+v, %v", r, err)
+		}
+	}
+	of.run()
+	sid = of.open("d1")
+	of.closed(sid)
+	if got := of.story(sid); got != "opened proposed decided concluded report" || a.decisions(sid) != 1 {
+		t.Errorf("entries %q, %d decisions", got, a.decisions(sid))
+	}
+}
