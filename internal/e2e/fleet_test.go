@@ -77,6 +77,9 @@ func TestFleet(t *testing.T) {
 	for _, c := range r.incidents {
 		r.check(c)
 	}
+	if late := r.answers(channels) - r.refused; r.silent > late {
+		t.Errorf("%d openings were acknowledged and had no thread after a minute, and %d were answered late", r.silent, late)
+	}
 	t.Logf("%d cases in %s: %v; %d SAFE commands repeated, %d decisions taken, %d cases said that history may be lost", cases, time.Since(began).Round(time.Second), r.did, r.repeated, r.taken, r.forgot)
 }
 
@@ -102,6 +105,10 @@ type riot struct {
 
 	did                     map[string]int
 	repeated, taken, forgot int
+
+	// refused counts the private answers that came at once to whoever opens cases, silent the openings without one
+	// that had no thread after a minute.
+	refused, silent int
 }
 
 // incident is one case and what people did about it.
@@ -239,6 +246,20 @@ func (c *incident) threads(all []message) map[string][]message {
 	return out
 }
 
+// answers counts what only whoever opens cases was shown.
+func (r *riot) answers(channels []string) (n int) {
+	for _, channel := range channels {
+		var ms []message
+		r.get("/lab/channels/"+r.chans[channel]+"/messages?user="+r.approver(0), &ms)
+		for _, m := range ms {
+			if m.Ephemeral {
+				n++
+			}
+		}
+	}
+	return n
+}
+
 // act is what people do: they open the case, edit its first card, approve the edited
 // command, deny the rest, and press again what was not taken.
 func (r *riot) act(c *incident, all []message) {
@@ -246,10 +267,12 @@ func (r *riot) act(c *incident, all []message) {
 	if len(threads) == 0 {
 		if time.Since(c.asked) > 5*time.Second && !c.opened {
 			o := r.command(c.channel, r.approver(0), "/ghost investigate "+c.what)
-			if c.opened = o.OK && o.private() == ""; c.opened {
-				c.asked, c.told = time.Now(), time.Now()
-			}
-			c.asked = time.Now()
+			c.opened, r.refused = o.OK && o.private() == "", r.refused+len(o.Ephemerals)
+			c.asked, c.told = time.Now(), time.Now()
+		} else if c.opened && time.Since(c.told) > time.Minute {
+			// Nothing was said at once. What was said later is counted in the end.
+			c.opened = false
+			r.silent++
 		}
 		return
 	}
