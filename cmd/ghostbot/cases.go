@@ -69,6 +69,7 @@ func short(s string, n int) string {
 func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
 	out := []memory.Listed{}
 	o := home.Options{Dir: dir}
+	unknown := fail(exitNegative, "--like: there is no case %s in %s", like, dir) // an id is no text: a mistyped one is like nothing
 	if os.Getenv("GHOST_REDIS_URL") != "" {
 		cfg, err := read()
 		if err != nil {
@@ -77,6 +78,8 @@ func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
 		o.Redis = cfg.redis()
 	} else if there, err := hasStore(dir); err != nil {
 		return nil, fail(exitUnavailable, "state directory: %w", err)
+	} else if !there && audit.FileName(like, audit.Case) != "" {
+		return nil, unknown
 	} else if !there {
 		return out, nil
 	}
@@ -85,10 +88,8 @@ func listCases(ctx context.Context, dir, like string) ([]memory.Listed, error) {
 		return nil, fail(exitUnavailable, "%w", err)
 	}
 	defer done()
-	if audit.FileName(like, audit.Case) != "" { // an id is no text: a mistyped one is like nothing
-		if _, err := db.Get(ctx, store.Key{Scope: store.Deployment, Name: "case/" + like}); errors.Is(err, store.ErrNotFound) {
-			return nil, fail(exitNegative, "--like: there is no case %s in %s", like, dir)
-		}
+	if _, err := db.Get(ctx, store.Key{Scope: store.Deployment, Name: "case/" + like}); audit.FileName(like, audit.Case) != "" && errors.Is(err, store.ErrNotFound) {
+		return nil, unknown
 	}
 	if like != "" {
 		if out, err = memory.Like(ctx, db, like); err != nil {
