@@ -34,6 +34,9 @@ import (
 	"ghostbot/store"
 )
 
+// ErrSealing means that the sealing of a store from before it had a key was interrupted.
+var ErrSealing = errors.New("not all values have got a code")
+
 // ErrUnsealed means that a value carries no code of a known key.
 var ErrUnsealed = errors.New("no key of this deployment vouches for the stored value")
 
@@ -119,7 +122,8 @@ func (d *DB) List(ctx context.Context, scope, prefix string) ([]store.Value, err
 }
 
 // Check says that a scope must not be used with these keys: none of its values has a code, as before there
-// was a key, or one has a code of another key, as when a key was taken away too early. What somebody else wrote
+// was a key, or one has a code of another key, as when a key was taken away too early; or [DB.SealAll] was
+// interrupted. What somebody else wrote
 // among them is left to [DB.List]: it keeps nobody from the rest.
 func (d *DB) Check(ctx context.Context, scope string) error {
 	vs, err := d.DB.List(ctx, scope, "")
@@ -133,6 +137,9 @@ func (d *DB) Check(ctx context.Context, scope string) error {
 		id, _, _, coded := split(v.Data)
 		if err != nil && coded && !d.has(id) {
 			return err
+		}
+		if err == nil && coded && v.Key == sealing {
+			return ErrSealing
 		}
 		if err == nil && coded { // the session file has none, and says nothing about the others
 			good++
@@ -151,11 +158,20 @@ func (d *DB) has(id string) bool {
 }
 
 // SealAll gives every value that has no code one of the first key, and returns how
-// many. It vouches for what is there: nobody else may write meanwhile. Run again
-// after an interruption it goes on.
+// many. It vouches for what is there: nobody else may write meanwhile. Until it has
+// come to its end, run again after an interruption if need be, [DB.Check] refuses the deployment: lists would
+// leave out what has no code yet.
 func (d *DB) SealAll(ctx context.Context) (n int, err error) {
 	if len(d.keys) == 0 {
 		return 0, errors.New("seal the store: there is no key")
+	}
+	mark, err := d.DB.Get(ctx, sealing)
+	if err != nil && !errors.Is(err, store.ErrNotFound) {
+		return 0, fmt.Errorf("seal the store: %w", err)
+	}
+	mark.Version, err = d.DB.Put(ctx, sealing, d.seal(sealing, []byte("true")), mark.Version)
+	if err != nil {
+		return 0, fmt.Errorf("seal the store: %w", err)
 	}
 	scopes, err := d.DB.Scopes(ctx)
 	if err != nil {
@@ -176,8 +192,15 @@ func (d *DB) SealAll(ctx context.Context) (n int, err error) {
 			n++
 		}
 	}
+	end := store.Commit{Scope: sealing.Scope, Guards: []store.Guard{{Key: sealing, Version: mark.Version}}, Writes: []store.Write{{Key: sealing}}}
+	if err := d.DB.Commit(ctx, end); err != nil {
+		return n, fmt.Errorf("seal the store: %w", err)
+	}
 	return n, nil
 }
+
+// sealing is there while [DB.SealAll] has not come to its end.
+var sealing = store.Key{Scope: store.Deployment, Name: "sealing"}
 
 // plain reports whether a value is kept as given.
 func plain(k store.Key) bool { return k.Name == "ghost_session" }

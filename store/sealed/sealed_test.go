@@ -2,6 +2,7 @@ package sealed
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -185,6 +186,52 @@ func TestSealAll(t *testing.T) {
 	if _, err := New(raw, nil).SealAll(t.Context()); err == nil {
 		t.Error("sealed without a key")
 	}
+}
+
+// TestSealingInterrupted: while not every value has a code, the deployment is refused, and sealing again ends that.
+func TestSealingInterrupted(t *testing.T) {
+	raw := files(t, t.TempDir())
+	for i := range 3 {
+		put(t, raw, store.Key{Scope: store.Deployment, Name: fmt.Sprintf("case/%d", i)}, "{}")
+		put(t, raw, key(fmt.Sprintf("seen/%d", i)), "1")
+	}
+	for left := range 6 {
+		db := New(&dies{DB: raw, left: 1 + min(left, 1)}, []Key{oldKey}) // the mark, and one value more each time
+		if n, err := db.SealAll(t.Context()); err == nil {
+			t.Fatalf("interrupted after %d values, and sealed the last %d", left, n)
+		}
+		if err := New(raw, []Key{oldKey}).Check(t.Context(), store.Deployment); !errors.Is(err, ErrSealing) {
+			t.Errorf("interrupted after %d values: %v", left, err)
+		}
+	}
+	db := New(raw, []Key{oldKey})
+	if _, err := db.SealAll(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Check(t.Context(), store.Deployment); err != nil {
+		t.Errorf("after the end: %v", err)
+	}
+	// Whoever has no key can keep nobody out.
+	put(t, raw, sealing, "true")
+	if err := db.Check(t.Context(), store.Deployment); err != nil {
+		t.Errorf("a forged mark: %v", err)
+	}
+	if vs, err := db.List(t.Context(), store.Deployment, ""); len(vs) != 3 || err != nil {
+		t.Errorf("%d values, %v", len(vs), err)
+	}
+}
+
+// dies is a store whose process ends after some writes.
+type dies struct {
+	store.DB
+	left int
+}
+
+func (d *dies) Put(ctx context.Context, k store.Key, data []byte, want store.Version) (store.Version, error) {
+	if d.left--; d.left < 0 {
+		return want, errors.New("killed")
+	}
+	return d.DB.Put(ctx, k, data, want)
 }
 
 // FuzzOpen: nothing that was not sealed opens, and what was sealed opens as it was.
