@@ -103,7 +103,7 @@ func TestPageParses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"ghostbot_cases", "ghostbot_approvals_total", "ghostbot_approval_duration_seconds", "ghostbot_commands_total", "ghostbot_denials_total",
-		"ghostbot_model_tokens_total", "ghostbot_model_cost_usd_total", "ghostbot_journal_lag_entries", "ghostbot_journal_write_age_seconds", "ghostbot_slack_connected"} {
+		"ghostbot_model_tokens_total", "ghostbot_model_cost_usd_total", "ghostbot_journal_lag_entries", "ghostbot_journal_write_age_seconds", "ghostbot_slack_connected", "ghostbot_ready"} {
 		if f := families[name]; f == nil || len(f.Metric) == 0 || f.GetHelp() == "" {
 			t.Errorf("%s is not on the page, or without help", name)
 		}

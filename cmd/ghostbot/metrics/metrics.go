@@ -69,8 +69,9 @@ var (
 
 const prefix = "ghostbot_"
 
-// New makes all metrics; heard reports whether Slack can be heard.
-func New(b Build, heard func() bool) *Metrics {
+// New makes all metrics; heard reports whether Slack can be heard, ready whether /readyz is content. Both are
+// asked for every page.
+func New(b Build, heard, ready func() bool) *Metrics {
 	m := &Metrics{registry: prometheus.NewRegistry(), cases: map[string]*state{}, paused: map[string]string{}, writing: map[*time.Time]bool{}}
 	m.held = m.gauge("cases", "Cases that this process holds the lease of, by what they wait for.", "state")
 	m.opened = m.counter("cases_taken_total", "Cases that this process took up, by whether they are new.", "kind")
@@ -97,14 +98,20 @@ func New(b Build, heard func() bool) *Metrics {
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "cases_dormant", Help: "Cases held that wait for people, of which this process keeps the lease only."}, m.dormant),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "journal_lag_entries", Help: "Entries of the cases held here that the store has and the files here have not."}, m.lag),
 		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "journal_write_age_seconds", Help: "Age of the oldest entry that is being written and not durable yet."}, m.age),
-		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "slack_connected", Help: "1 while Slack can be heard."}, func() float64 {
-			if heard() {
-				return 1
-			}
-			return 0
-		}),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "slack_connected", Help: "1 while Slack can be heard."}, yes(heard)),
+		prometheus.NewGaugeFunc(prometheus.GaugeOpts{Name: prefix + "ready", Help: "1 while /readyz says ok."}, yes(ready)),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
+}
+
+// yes is 1 for true.
+func yes(ask func() bool) func() float64 {
+	return func() float64 {
+		if ask() {
+			return 1
+		}
+		return 0
+	}
 }
 
 func (m *Metrics) counter(name, help string, labels ...string) *prometheus.CounterVec {

@@ -25,7 +25,7 @@ const sid = "ghost_20260314_104512"
 var start = time.Date(2026, 3, 14, 10, 45, 12, 0, time.UTC)
 
 func newMetrics() *Metrics {
-	return New(Build{"1", "abc", "go1.26"}, func() bool { return true })
+	return New(Build{"1", "abc", "go1.26"}, func() bool { return true }, func() bool { return false })
 }
 
 // play shows entries one second apart.
@@ -129,7 +129,7 @@ ghostbot_model_tokens_total{kind="prompt"} 100
 
 // TestPaused: a case of which only the lease is kept counts as held, by what it waits for.
 func TestPaused(t *testing.T) {
-	m := New(Build{}, func() bool { return true })
+	m := New(Build{}, func() bool { return true }, func() bool { return true })
 	waiting := func() float64 { return testutil.ToFloat64(m.held.WithLabelValues(forApproval)) }
 	open := func() {
 		m.Opened(sid)

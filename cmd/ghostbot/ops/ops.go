@@ -63,7 +63,7 @@ func New(c Config) (*Ops, error) {
 	pages.Ready("slack scopes", o.mute)
 	pages.Ready("bot", o.takes)
 	if c.HealthAddr != "" {
-		o.metrics = metrics.New(c.Build, func() bool { return o.reached() == "" })
+		o.metrics = metrics.New(c.Build, func() bool { return o.reached() == "" }, func() bool { return len(pages.Missing()) == 0 })
 		pages.Handle("/metrics", o.metrics.Handler())
 		o.watchers = append(o.watchers, o.metrics)
 	}

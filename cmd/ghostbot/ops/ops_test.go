@@ -89,6 +89,10 @@ func TestProbes(t *testing.T) {
 		if h, r := get(t, addr, "/healthz"), get(t, addr, "/readyz"); h != step.healthz || r != step.ready {
 			t.Errorf("got %q and %q, want %q and %q", h, r, step.healthz, step.ready)
 		}
+		gauge := map[bool]string{true: "\nghostbot_ready 1\n", false: "\nghostbot_ready 0\n"}[step.ready == "200 ok\n"]
+		if text := get(t, addr, "/metrics"); !strings.Contains(text, gauge) {
+			t.Errorf("%q and no %q in %s", step.ready, gauge, text)
+		}
 	}
 	if text := get(t, addr, "/metrics"); !strings.Contains(text, "\nghostbot_slack_connected 1\n") {
 		t.Errorf("metrics: %s", text)
