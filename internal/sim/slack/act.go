@@ -95,6 +95,7 @@ type observer struct {
 	out     Outcome
 	user    string
 	channel string
+	cause   string // the trigger of the action
 	events  <-chan workspace.Event
 	cancel  func()
 	wait    time.Duration
@@ -170,8 +171,13 @@ func (o *observer) take(e workspace.Event, t *time.Timer) {
 	}
 }
 
-// note takes an event into the outcome if it concerns this person and place.
+// note takes an event into the outcome if it concerns this person and place. A window, or an answer by response
+// URL, that comes of another action of the same person is none of this one's, however late it comes.
 func (o *observer) note(e workspace.Event) bool {
+	private := e.Kind != "message" && e.Kind != "message_changed" && e.Kind != "message_deleted" || e.Message != nil && e.Message.Ephemeral
+	if private && e.Cause != "" && o.cause != "" && e.Cause != o.cause {
+		return false
+	}
 	switch e.Kind {
 	case "view", "view_changed":
 		if e.User == o.user {
@@ -225,6 +231,7 @@ func (s *Server) command(channel, user, text string, wait time.Duration) (Outcom
 	trigger := s.ws.NewTrigger(u.ID, "", s.opt.TriggerTTL)
 	hook := s.ws.NewHook(workspace.Hook{Channel: ch.ID, User: u.ID, Command: true, Cause: trigger}, 5, s.opt.ResponseTTL)
 	o := s.observe(u.ID, ch.ID, wait)
+	o.cause = trigger
 	ack, err := s.hub.Send("slash_commands", s.commandPayload(ch, u, command, rest, trigger, hook))
 	o.acked(err)
 	if err != nil {
@@ -343,11 +350,12 @@ func (s *Server) Click(c Click) (Outcome, error) {
 	s.messageAction(m, ch, payload, hook)
 	payload["state"] = map[string]any{"values": state}
 	payload["actions"] = []any{actionWire(p.Placed, chosen)}
-	return s.interact(u.ID, ch.ID, c, p, payload), nil
+	return s.interact(u.ID, ch.ID, trigger, c, p, payload), nil
 }
 
-func (s *Server) interact(user, channel string, c Click, p found, payload map[string]any) Outcome {
+func (s *Server) interact(user, channel, trigger string, c Click, p found, payload map[string]any) Outcome {
 	o := s.observe(user, channel, time.Duration(c.WaitMS)*time.Millisecond)
+	o.cause = trigger
 	_, err := s.hub.Send("interactive", payload)
 	o.acked(err)
 	if err != nil {
@@ -367,11 +375,12 @@ func (s *Server) clickView(c Click, u workspace.User) (Outcome, error) {
 	if err != nil {
 		return Outcome{}, err
 	}
-	payload := s.interaction("block_actions", u, s.ws.NewTrigger(u.ID, v.ID, s.opt.TriggerTTL))
+	trigger := s.ws.NewTrigger(u.ID, v.ID, s.opt.TriggerTTL)
+	payload := s.interaction("block_actions", u, trigger)
 	payload["container"] = map[string]any{"type": "view", "view_id": v.ID}
 	payload["view"] = s.viewPayload(v, state)
 	payload["actions"] = []any{actionWire(p.Placed, chosen)}
-	return s.interact(u.ID, "", c, p, payload), nil
+	return s.interact(u.ID, "", trigger, c, p, payload), nil
 }
 
 func (s *Server) ownView(id string, u workspace.User) (workspace.View, error) {

@@ -93,6 +93,28 @@ func TestOutcomeIsPersonal(t *testing.T) {
 	}
 }
 
+// A window that comes of an earlier action is not taken for the later one's.
+func TestOutcomeOfOneAction(t *testing.T) {
+	late := func(ctx context.Context, b *bot, c slack.SlashCommand) {
+		if c.Text == "first" {
+			if _, err := b.api.OpenViewContext(ctx, c.TriggerID, modal()); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	bubble(t, slacksim.Options{}, laterBot(1500*time.Millisecond, late), func(s *slacksim.Server, b *bot) {
+		for _, text := range []string{"first", "second"} {
+			if out, err := s.Command("incidents", "commander", text); err != nil || !out.OK || out.ViewID != "" {
+				t.Errorf("%s: %+v, %v", text, out, err)
+			}
+		}
+		time.Sleep(time.Second)
+		if list := s.Workspace().Views(); len(list) != 1 {
+			t.Errorf("views: %+v", list)
+		}
+	})
+}
+
 // The wait can be chosen by the caller of an endpoint.
 func TestWaitMS(t *testing.T) {
 	s := newServer(t, slacksim.Options{Settle: time.Minute})

@@ -45,6 +45,7 @@ func (s *Server) shortcut(channel, user, ts, callback string, wait time.Duration
 	p["channel"] = map[string]any{"id": ch.ID, "name": ch.Name}
 	p["message"] = webapi.MessageWire(s.ws, s.base, m)
 	o := s.observe(u.ID, ch.ID, wait)
+	o.cause = trigger
 	_, err = s.hub.Send("interactive", p)
 	o.acked(err)
 	if err != nil {
