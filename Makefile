@@ -10,7 +10,7 @@ export GOFLAGS
 # where tests that skip for want of the real az say so; a new name each time, so that none is cached
 SKIPS := $(shell mktemp -u)
 
-.PHONY: outage fleet foreign conformance approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-scale bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
+.PHONY: image-check outage fleet foreign conformance approvals soak bench-ack triage-rounds azure record policy-page help build demo test check unit faults e2e chaos bench bench-latency bench-waiting bench-scale bench-pcap mutants screenshots clean deps-run deps-test deps-bench fmt
 
 help:
 	@echo "make demo    a local Slack workspace with ghostbot in it and broken services to investigate"
@@ -25,6 +25,7 @@ help:
 	@echo "make conformance  the official Slack clients for Node against the simulated workspace, the long form"
 	@echo "make bench   benchmarks of the packages; make bench-latency what people feel; make bench-waiting 500 cases that wait;"
 	@echo "             make bench-scale replicas on one Redis; make bench-pcap captures; docs/benchmarks.md keeps the results"
+	@echo "make image-check  builds the slim image with buildah on debootstrap's Debian and tries it (root; minutes)"
 	@echo "make mutants  100,000 captures with changed bytes"
 	@echo "make record  one case with a real model (GEMINI_API_KEY), kept without the key as test data"
 	@echo "make screenshots  the pictures of the documents, from the demo; make policy-page  docs/policy.md, from the tables"
@@ -94,6 +95,9 @@ chaos:
 outage:
 	@echo "== Redis away for one minute and for five"
 	@for s in $${GHOST_OUTAGE_SECONDS:-60 300}; do GHOST_OUTAGE_SECONDS=$$s $(GO) test -timeout 30m -count 1 -v -run '^TestOutage$$' ./internal/e2e/... || exit 1; done
+
+image-check:
+	@scripts/image-check
 
 fleet:
 	@echo "== three replicas of the bot, a Redis with two replicas that both confirm, 300 cases, disturbed for 10 minutes"
