@@ -205,8 +205,8 @@ func TestCaseOfANewerVersion(t *testing.T) {
 		}
 		return false
 	})
-	if o := f.command("network", f.approver(0), "/ghost status"); !strings.Contains(o.private(), other.sid) || !strings.Contains(o.private(), newer.sid) {
-		t.Errorf("/ghost status says %q", o.private())
+	if o := f.command("network", f.approver(0), "/ghost list"); !strings.Contains(o.private(), other.sid) || !strings.Contains(o.private(), newer.sid) {
+		t.Errorf("/ghost list says %q", o.private())
 	}
 	if out, code := f.ghostbot("audit", "verify", "--stream", newer.sid); code == 0 || !strings.Contains(out, "newer version") {
 		t.Errorf("audit verify: %d, %s", code, out)

@@ -524,11 +524,30 @@ func deadPort(t testing.TB) string {
 	return ln.Addr().String()
 }
 
+// refusing is an address that refuses connections until the test's end: the port is taken, so that nobody else
+// on this machine comes to listen there.
+func refusing(t testing.TB) string {
+	t.Helper()
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Addr: [4]byte{127, 0, 0, 1}}); err != nil {
+		t.Fatal(err)
+	}
+	at, err := syscall.Getsockname(fd)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return fmt.Sprintf("127.0.0.1:%d", at.(*syscall.SockaddrInet4).Port)
+}
+
 // gateway is a checkout service whose upstream refuses: what it answers comes of
 // really trying.
 func gateway(t testing.TB) (addr, upstream string) {
 	t.Helper()
-	upstream = deadPort(t)
+	upstream = refusing(t)
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		resp, err := http.Get("http://" + upstream + r.URL.Path)
 		if err == nil {

@@ -136,7 +136,12 @@ func FreePort(t testing.TB) int {
 		}
 		port := l.Addr().(*net.TCPAddr).Port
 		l.Close()
-		if port < 55000 {
+		if port >= 55000 {
+			continue
+		}
+		bus, err := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port+10000)) // a cluster's nodes talk there
+		if err == nil {
+			bus.Close()
 			return port
 		}
 	}
