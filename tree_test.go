@@ -112,7 +112,7 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/who":      {"ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/factor", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/topology": {},
 	"ghostbot/cmd/ghostbot/totp":     {"ghostbot/bot/factor", "ghostbot/cmd/ghostbot/who"},
-	"ghostbot/cmd/ghostbot/forget":   {"ghostbot/audit", "ghostbot/bot", "ghostbot/cmd/ghostbot/home", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/store", "ghostbot/store/file"},
+	"ghostbot/cmd/ghostbot/forget":   {"ghostbot/audit", "ghostbot/bot", "ghostbot/cmd/ghostbot/home", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/store", "ghostbot/store/file", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/secrets":  {},
 	"ghostbot/cmd/ghostbot/dotenv":   {},
 	"ghostbot/cmd/ghostbot/evidence": {"ghostbot/agent/rca", "ghostbot/audit", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/vault"},

@@ -35,6 +35,7 @@ import (
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/store"
 	"ghostbot/store/file"
+	"ghostbot/store/sealed"
 )
 
 // Kinds of the register's entries.
@@ -131,6 +132,9 @@ func (o Options) registered(ctx context.Context, do func(db store.DB, fence uint
 	}
 	defer files.Close()
 	db := o.Ring.Seal(files)
+	if err := db.Check(ctx, store.Deployment); errors.Is(err, sealed.ErrSealing) {
+		return fmt.Errorf("%w; 'ghostbot audit sign' goes on with it", err) // lists would leave out what has none, and it would stay
+	}
 	l, err := db.Acquire(ctx, store.Deployment, owner, lease)
 	if errors.Is(err, store.ErrHeld) {
 		return ErrServed

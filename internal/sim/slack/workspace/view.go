@@ -173,7 +173,7 @@ func (w *Workspace) OpenView(userID string, def map[string]any, cause string) Vi
 	defer w.mu.Unlock()
 	for _, old := range w.views {
 		if old.User == userID {
-			w.publish(Event{Kind: "view_closed", User: userID, View: old.copy()})
+			w.publish(Event{Kind: "view_closed", User: userID, View: old.copy(), Cause: cause})
 		}
 	}
 	w.views = slices.DeleteFunc(w.views, func(v *View) bool { return v.User == userID })
