@@ -18,6 +18,7 @@ import (
 	"ghostbot/cmd/ghostbot/ledger"
 	"ghostbot/store"
 	"ghostbot/store/file"
+	"ghostbot/store/sealed"
 )
 
 const (
@@ -240,6 +241,12 @@ func TestRefused(t *testing.T) {
 	}
 	l := must(held.Acquire(t.Context(), store.Deployment, "serve", time.Hour))
 	refused("a bot serves", sid, ErrServed)
+	mark := store.Key{Scope: store.Deployment, Name: "sealing"} // as an interrupted audit sign leaves it
+	v := must(o.Ring.Seal(held).Put(t.Context(), mark, []byte("true"), store.Absent))
+	refused("not every value has a code", sid, sealed.ErrSealing)
+	if err := held.Commit(t.Context(), store.Commit{Scope: mark.Scope, Guards: []store.Guard{{Key: mark, Version: v}}, Writes: []store.Write{{Key: mark}}}); err != nil {
+		t.Fatal(err)
+	}
 	if err := held.Release(t.Context(), l); err != nil {
 		t.Fatal(err)
 	}
