@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"runtime"
 	"slices"
 	"sync"
 	"syscall"
@@ -24,22 +25,31 @@ const (
 	shortTime = 2 * time.Second
 	maxJobs   = 500         // programs that one supervisor runs
 	askTime   = time.Second // for the first word of one that waited, or a sixth of the lease
+	turnTime  = time.Second // for the turn to start one, or a sixth of the lease; afterwards it is started all the same
 )
 
 // Pool keeps supervisors for the next program. A nil Pool keeps none.
+//
+// No more supervisors are started at a time than the machine has processors; who
+// needs another one waits for its turn, or for one that has become idle. Without
+// that, a moment with many commands feeds itself: each start takes processor time
+// from the commands that run, which keep theirs longer, so that more are started.
 type Pool struct {
 	few, most, jobs int
 	long, short     time.Duration
+	turns           chan struct{} // one for each start under way
 
 	mu     sync.Mutex
 	closed bool
-	busy   int       // programs that run
-	idle   []*worker // the last one in is the next one out
+	busy   int           // programs that run
+	idle   []*worker     // the last one in is the next one out
+	freed  chan struct{} // closed when one becomes idle
 }
 
 // NewPool returns an empty pool. Nothing runs before the first program does.
 func NewPool() *Pool {
-	return &Pool{few: keepLong, most: keepMost, jobs: maxJobs, long: longTime, short: shortTime}
+	return &Pool{few: keepLong, most: keepMost, jobs: maxJobs, long: longTime, short: shortTime,
+		turns: make(chan struct{}, runtime.NumCPU()), freed: make(chan struct{})}
 }
 
 // Close ends the supervisors that wait; those that are busy end with their
@@ -62,7 +72,7 @@ func (p *Pool) Close() {
 func (p *Pool) Run(ctx context.Context, s Spec, started func(Started) error) (End, error) {
 	idle := p.enter()
 	defer p.leave()
-	c, err := p.child(s, idle)
+	c, err := p.child(ctx, s, idle)
 	if err != nil {
 		return End{Err: fmt.Errorf("start supervisor: %w", err)}, nil
 	}
@@ -91,7 +101,7 @@ func (e *End) clean() bool {
 // child gives s to a supervisor: to one that waits and says that it is ready, or
 // to a fresh one. Only whoever gets the job can start the program, and only one
 // gets it.
-func (p *Pool) child(s Spec, idle time.Duration) (*child, error) {
+func (p *Pool) child(ctx context.Context, s Spec, idle time.Duration) (*child, error) {
 	line, err := json.Marshal(job{
 		Path: s.Path, Argv: s.Argv, Dir: s.Dir, Env: append(slices.Clip(s.Env), variable(s.Mark)),
 		StartBy: s.StartBy, Timeout: s.Timeout, Lease: s.Lease, Limits: s.Limits, Idle: idle,
@@ -99,15 +109,50 @@ func (p *Pool) child(s Spec, idle time.Duration) (*child, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := p.waiting(s)
-	if c == nil && err == nil {
-		c, err = fresh(s)
-	}
+	c, err := p.supervised(ctx, s)
 	if err != nil {
 		return nil, err
 	}
 	c.wg.Go(func() { c.beat(append(line, '\n'), s.Lease) })
 	return c, nil
+}
+
+// supervised is a child with a supervisor: one that waited, or a fresh one when it is
+// its turn to be started.
+func (p *Pool) supervised(ctx context.Context, s Spec) (*child, error) {
+	if p == nil {
+		return fresh(s, func() {})
+	}
+	patience := time.NewTimer(min(turnTime, s.Lease/6))
+	defer patience.Stop()
+	for {
+		freed := p.becomesIdle()
+		c, err := p.waiting(s)
+		if c != nil || err != nil {
+			return c, err
+		}
+		select {
+		case p.turns <- struct{}{}:
+			c, err := fresh(s, sync.OnceFunc(func() { <-p.turns }))
+			if err != nil {
+				<-p.turns
+			}
+			return c, err
+		case <-freed:
+		case <-patience.C:
+			return fresh(s, func() {})
+		case <-ctx.Done(): // the supervisor is told so, and starts nothing
+			return fresh(s, func() {})
+		}
+	}
+}
+
+// becomesIdle returns a channel that closes when the next supervisor becomes idle. To
+// miss none, call it before [Pool.take].
+func (p *Pool) becomesIdle() <-chan struct{} {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.freed
 }
 
 // waiting is a child whose supervisor waited and is ready; nil when there is none.
@@ -125,7 +170,7 @@ func (p *Pool) waiting(s Spec) (*child, error) {
 		}
 		c.worker = w
 		if err = c.pass(w.sock); err == nil {
-			c.serve()
+			c.serve(func() {})
 			var ready bool
 			if ready, late = c.ready(min(askTime, s.Lease/6)); ready {
 				return c, nil
@@ -138,8 +183,9 @@ func (p *Pool) waiting(s Spec) (*child, error) {
 }
 
 // fresh starts a supervisor that finds its first pipes in the socket. It is not
-// asked whether it is ready: that would cost its start once more.
-func fresh(s Spec) (*child, error) {
+// asked whether it is ready: that would cost its start once more. up is called when
+// it has said its first word, or has ended without.
+func fresh(s Spec, up func()) (*child, error) {
 	pair, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
 		return nil, os.NewSyscallError("socketpair", err)
@@ -159,7 +205,7 @@ func fresh(s Spec) (*child, error) {
 		c.closeFiles()
 		return nil, err
 	}
-	c.serve()
+	c.serve(up)
 	return c, nil
 }
 
@@ -210,6 +256,8 @@ func (p *Pool) keeps(w *worker) bool {
 		return false
 	}
 	p.idle = append(p.idle, w)
+	close(p.freed)
+	p.freed = make(chan struct{})
 	return true
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -304,9 +305,46 @@ func TestKilledAnywhere(t *testing.T) {
 	t.Logf("%d known, %d unknown, of which %d did not run", known, lost, none)
 }
 
+// TestStartsInTurn: many short programs at once do not start a supervisor each, and what
+// cannot have its turn in time is started all the same.
+func TestStartsInTurn(t *testing.T) {
+	p := NewPool()
+	defer p.Close()
+	const n = 60
+	used := make([]string, n)
+	var wg sync.WaitGroup
+	for i := range used {
+		s := script(t, "echo $PPID")
+		s.Lease = 10 * time.Minute
+		wg.Go(func() { used[i] = text(p.in(t, s)) })
+	}
+	wg.Wait()
+	slices.Sort(used)
+	if k := len(slices.Compact(used)); k > n/2 {
+		t.Errorf("%d supervisors for %d short programs", k, n)
+	}
+	if len(p.turns) != 0 {
+		t.Errorf("%d starts are under way, want none", len(p.turns))
+	}
+	full := NewPool()
+	defer full.Close()
+	for range cap(full.turns) { // as by starts that hang
+		full.turns <- struct{}{}
+	}
+	if out := text(full.in(t, script(t, "echo late"))); out != "late\n" {
+		t.Errorf("beside starts that hang: %q", out)
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	if end, err := full.Run(ctx, script(t, "sleep 9"), ignore); err != nil || end.Code != nil && *end.Code == 0 {
+		t.Errorf("cancelled while it waits for its turn: %+v, %v", end, err)
+	}
+}
+
 // TestBounds: how many wait, for how long, and for how many programs one is used.
 func TestBounds(t *testing.T) {
-	p := &Pool{few: 1, most: 3, jobs: 3, long: time.Minute, short: 300 * time.Millisecond}
+	p := NewPool()
+	p.few, p.most, p.jobs, p.long, p.short = 1, 3, 3, time.Minute, 300*time.Millisecond
 	defer p.Close()
 	var wg sync.WaitGroup
 	for range 6 {

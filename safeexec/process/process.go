@@ -224,15 +224,18 @@ func (c *child) closeFiles() {
 	}
 }
 
-// serve starts the goroutines that read.
-func (c *child) serve() {
+// serve starts the goroutines that read. up is called at the first event, or when
+// there will be none.
+func (c *child) serve(up func()) {
 	c.wg.Go(func() { c.out.pump(c.reads[1]) })
 	c.wg.Go(func() { c.err.pump(c.reads[2]) })
 	c.wg.Go(func() {
 		defer close(c.events)
 		for d := json.NewDecoder(c.reads[0]); ; {
 			var e event
-			if d.Decode(&e) != nil {
+			err := d.Decode(&e)
+			up()
+			if err != nil {
 				return
 			}
 			c.events <- e

@@ -325,7 +325,7 @@ func handOver(t *testing.T, text string) (last event) {
 		t.Fatal(err)
 	}
 	theirs.Close()
-	c.serve()
+	c.serve(func() {})
 	for e := range c.events {
 		last = e
 	}

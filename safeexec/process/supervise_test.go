@@ -221,7 +221,7 @@ func TestSilentBot(t *testing.T) {
 	s := script(t, "exec sleep 300")
 	s.Lease = 900 * time.Millisecond
 	line, _ := json.Marshal(job{Path: s.Path, Argv: s.Argv, Dir: s.Dir, Env: s.Env, StartBy: s.StartBy, Timeout: s.Timeout, Lease: s.Lease})
-	c, err := fresh(s)
+	c, err := fresh(s, func() {})
 	if err != nil {
 		t.Fatal(err)
 	}
