@@ -102,31 +102,6 @@ func (s *Shell) behind(dir, arg string) string {
 	return real
 }
 
-// remoteTypes are file systems that answer over a network, or not at all.
-var remoteTypes = []string{"nfs", "cifs", "smb", "ceph", "fuse", "9p", "afs", "glusterfs", "lustre", "autofs"}
-
-// remote says whether a path is beneath a mount that may never answer: the gate
-// itself must not hang where the command would run into its time.
-func remote(file string) bool {
-	mounts, err := os.ReadFile("/proc/self/mountinfo")
-	if err != nil {
-		return true
-	}
-	for line := range strings.Lines(string(mounts)) {
-		before, after, ok := strings.Cut(line, " - ")
-		fields := strings.Fields(before)
-		if !ok || len(fields) < 5 {
-			continue
-		}
-		point := fields[4]
-		beneath := file == point || strings.HasPrefix(file, strings.TrimSuffix(point, "/")+"/")
-		if beneath && point != "/" && slices.ContainsFunc(remoteTypes, func(t string) bool { return strings.HasPrefix(after, t) }) {
-			return true
-		}
-	}
-	return false
-}
-
 // scrub redacts text that goes into the journal or to people. When redaction
 // breaks, the text is withheld.
 func (s *Shell) scrub(text string) (out string) {
