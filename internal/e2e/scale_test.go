@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"regexp"
 	"runtime"
@@ -17,6 +18,7 @@ import (
 	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"text/tabwriter"
 	"time"
@@ -29,14 +31,14 @@ import (
 // BenchmarkScale measures what cases cost where replicas share a Redis, and prints each
 // figure beside its bar. The variables make it shorter: GHOST_SCALE_TURNS turns of one
 // case, GHOST_SCALE_SECONDS of load, GHOST_SCALE_SLOTS cases at once for each replica,
-// GHOST_SCALE_WAITING waiting cases, GHOST_SCALE_KILLS take-overs, GHOST_SCALE_CLICKS
+// GHOST_SCALE_BRAIN seconds of the model that scaling is measured with, GHOST_SCALE_WAITING waiting cases, GHOST_SCALE_KILLS take-overs, GHOST_SCALE_CLICKS
 // presses; GHOST_SCALE_ONLY is a pattern of the parts to run.
 func BenchmarkScale(b *testing.B) {
 	var s scale
 	for _, part := range []struct {
 		name string
 		run  func(*testing.B)
-	}{{"turns", s.turns}, {"playbook", s.playbook}, {"throughput", s.throughput}, {"waiting", s.waiting}, {"takeover", s.takeover}} {
+	}{{"turns", s.turns}, {"playbook", s.playbook}, {"throughput", s.throughput}, {"scaling", s.scaling}, {"waiting", s.waiting}, {"takeover", s.takeover}} {
 		if only := os.Getenv("GHOST_SCALE_ONLY"); only == "" || regexp.MustCompile(only).MatchString(part.name) {
 			b.Run(part.name, func(b *testing.B) {
 				for range b.N {
@@ -142,7 +144,7 @@ func (q *quick) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	time.Sleep(q.after)
 	n := q.asked.Add(1)
 	done := strings.Count(string(body), `"functionResponse"`)
-	call := map[string]any{"name": "run_shell_cmd", "args": map[string]any{"reasoning": "Shows who listens there.", "command": fmt.Sprintf("ss -ltn sport = :%d", 1024+n%60000)}}
+	call := map[string]any{"name": "run_shell_cmd", "args": map[string]any{"reasoning": "Shows the way there.", "command": safeCommand(n)}}
 	switch {
 	case q.risky != "" && done == 0:
 		call["args"] = map[string]any{"reasoning": "Makes room for a trace.", "effect": "makes a directory", "command": fmt.Sprintf("mkdir -p %s/%d", q.risky, n)}
@@ -154,6 +156,12 @@ func (q *quick) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			map[string]any{"text": fmt.Sprintf("Next look, number %d.", n)}, map[string]any{"functionCall": call}}}}},
 		"modelVersion": "gemini-flash-latest", "usageMetadata": map[string]any{"promptTokenCount": len(body) / 4, "candidatesTokenCount": 40, "totalTokenCount": len(body)/4 + 40},
 	})
+}
+
+// safeCommand is a SAFE command that costs little itself, another one for each n: the
+// way to an address of the range for benchmarks (RFC 2544).
+func safeCommand(n int64) string {
+	return fmt.Sprintf("ip -4 route get 198.%d.%d.%d", 18+n>>16&1, n>>8&255, n&255)
 }
 
 // watched counts what clients send to a Redis, as MONITOR shows it: what scripts call
@@ -361,38 +369,80 @@ func (f fleet) open(b testing.TB, feed *feed, n int) {
 	}
 }
 
-// load has n cases at once under way on a fleet, and tells how many turns a second they
-// make, what a turn costs the replicas, and how much of the machine was idle.
-func load(b *testing.B, replicas, slots int) (rate, own, all, idle float64) {
+// carried is what a fleet did under load, and what it cost: processor time in
+// milliseconds for each turn, and which part of the machine was idle.
+type carried struct {
+	rate                       float64 // turns a second
+	own, all, redis, ourselves float64 // replicas; with commands and supervisors; Redis; workspace and model
+	idle                       float64
+}
+
+func (c carried) limit() string {
+	if c.idle < 0.1 {
+		return fmt.Sprintf("limit: processors, %.0f %% idle; CPU-ms for each turn: %.1f Redis, %.1f workspace and model of the test", 100*c.idle, c.redis, c.ourselves)
+	}
+	return fmt.Sprintf("%.0f %% of the processors idle", 100*c.idle)
+}
+
+// load has cases at once under way on a fleet, slots for each replica, whose model
+// answers after a while.
+func load(b *testing.B, replicas, slots int, after time.Duration) (c carried) {
 	b.Helper()
 	r := redis.Start(b)
-	q := (&quick{after: 100 * time.Millisecond}).start(b)
+	q := (&quick{after: after}).start(b)
 	f := crowdedFleet(b, replicas, replicas*slots, r.URL(), q.env()...)
 	for _, l := range f.bots {
 		l.run()
 	}
 	f.open(b, f.feed(), replicas*slots)
-	f.until(3*time.Minute, "all cases are under way", func() bool { return q.asked.Load() > int64(3*replicas*slots) })
-	cost := func() (own, all time.Duration) {
+	f.until(5*time.Minute, "all cases are under way", func() bool { return q.asked.Load() > int64(3*replicas*slots) })
+	cost := func() (own, all, ours time.Duration) {
 		for _, l := range f.bots {
 			a, b := l.spent()
 			own, all = own+a, all+b
 		}
-		return own, all
+		var u syscall.Rusage
+		if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+			b.Fatal(err)
+		}
+		return own, all, time.Duration(u.Utime.Nano() + u.Stime.Nano())
 	}
-	o1, a1 := cost()
+	redis1 := spentOf(b, r)
+	o1, a1, s1 := cost()
 	n1, i1, began := q.asked.Load(), idleTime(), time.Now()
 	time.Sleep(time.Duration(setting(b, "GHOST_SCALE_SECONDS", 20)) * time.Second)
-	o2, a2 := cost()
+	o2, a2, s2 := cost()
 	n, took := float64(q.asked.Load()-n1), time.Since(began).Seconds()
-	idle = (idleTime() - i1) / took / float64(runtime.NumCPU())
+	redis2 := spentOf(b, r)
+	c.idle = (idleTime() - i1) / took / float64(runtime.NumCPU())
 	for _, l := range f.bots {
 		if l.dead() {
 			b.Fatal("a replica ended")
 		}
 		l.kill()
 	}
-	return n / took, float64((o2 - o1).Microseconds()) / 1000 / n, float64((a2 - a1).Microseconds()) / 1000 / n, idle
+	each := func(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 / n }
+	c.rate, c.own, c.all, c.ourselves, c.redis = n/took, each(o2-o1), each(a2-a1), each(s2-s1), 1000*(redis2-redis1)/n
+	return c
+}
+
+var usedCPU = regexp.MustCompile(`(?m)^used_cpu_(?:sys|user):([0-9.]+)`)
+
+// spentOf is the processor time of a Redis, in seconds.
+func spentOf(b *testing.B, s *redis.Server) (sum float64) {
+	b.Helper()
+	n := 0
+	for _, m := range usedCPU.FindAllStringSubmatch(s.Do("INFO", "cpu"), -1) {
+		v, err := strconv.ParseFloat(m[1], 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		sum, n = sum+v, n+1
+	}
+	if n != 2 {
+		b.Fatalf("INFO cpu tells %d of 2 figures", n)
+	}
+	return sum
 }
 
 // idleTime is how long processors were idle since the machine started, in seconds.
@@ -439,21 +489,45 @@ func spentBy(pid int) (own, ended time.Duration, err error) {
 	return time.Duration(ticks[0]+ticks[1]) * 10 * time.Millisecond, time.Duration(ticks[2]+ticks[3]) * 10 * time.Millisecond, nil
 }
 
+// alone is what the command of a turn costs without any bot, in CPU-ms.
+func alone(b *testing.B) float64 {
+	b.Helper()
+	const n = 50
+	var spent time.Duration
+	for i := range n {
+		words := strings.Fields(safeCommand(int64(i)))
+		c := exec.Command(words[0], words[1:]...)
+		_ = c.Run() // there may be no route
+		if c.ProcessState == nil {
+			b.Fatalf("%s does not start", words[0])
+		}
+		spent += c.ProcessState.UserTime() + c.ProcessState.SystemTime()
+	}
+	return float64(spent.Microseconds()) / 1000 / n
+}
+
 func (s *scale) throughput(b *testing.B) {
 	slots := setting(b, "GHOST_SCALE_SLOTS", 50)
-	one, own, all, idle := load(b, 1, slots)
-	limit := func(idle float64) string {
-		if idle < 0.1 {
-			return fmt.Sprintf("limit: processors, %.0f %% idle, shared by replicas, commands, Redis, workspace, model", 100*idle)
-		}
-		return fmt.Sprintf("%.0f %% of the processors idle", 100*idle)
+	one := load(b, 1, slots, 100*time.Millisecond)
+	s.add(figure{what: "turns a second of one replica", value: one.rate, least: 200, note: fmt.Sprintf("%d cases; %s", slots, one.limit())})
+	s.add(figure{what: "CPU-ms of the replica for each turn", value: one.own, unit: "ms", note: "no bar"})
+	s.add(figure{what: "the same with the commands and their supervisors", value: one.all, unit: "ms",
+		note: fmt.Sprintf("no bar; %.1f for the command alone; %.0f turns a second would fill these processors", alone(b), float64(runtime.NumCPU())*1000/one.all)})
+	three := load(b, 3, slots, 100*time.Millisecond)
+	s.add(figure{what: "turns a second of three replicas", value: three.rate, note: fmt.Sprintf("%d cases; %s; %.1f and %.1f CPU-ms for each turn", 3*slots, three.limit(), three.own, three.all)})
+	s.add(figure{what: "three replicas carry, times one", value: three.rate / one.rate, least: 2.5})
+}
+
+// scaling is the same where cases wait for their model most of the time, as they do for a
+// real one: the slots are the limit and not the processors, which all replicas share here.
+func (s *scale) scaling(b *testing.B) {
+	slots, after := setting(b, "GHOST_SCALE_SLOTS", 50), time.Duration(setting(b, "GHOST_SCALE_BRAIN", 4))*time.Second
+	one, three := load(b, 1, slots, after), load(b, 3, slots, after)
+	for i, c := range []carried{one, three} {
+		n := 1 + 2*i
+		s.add(figure{what: fmt.Sprintf("turns a second of %d, the model answers after %s", n, after), value: c.rate, note: fmt.Sprintf("%d cases; %s; %.1f and %.1f CPU-ms for each turn", n*slots, c.limit(), c.own, c.all)})
 	}
-	s.add(figure{what: "turns a second of one replica", value: one, least: 200, note: fmt.Sprintf("%d cases; %s", slots, limit(idle))})
-	s.add(figure{what: "CPU-ms of the replica for each turn", value: own, unit: "ms", note: "no bar"})
-	s.add(figure{what: "the same with the commands and their supervisors", value: all, unit: "ms", note: fmt.Sprintf("no bar; %.0f turns a second would fill these processors", float64(runtime.NumCPU())*1000/all)})
-	three, own, all, idle := load(b, 3, slots)
-	s.add(figure{what: "turns a second of three replicas", value: three, note: fmt.Sprintf("%d cases; %s; %.1f and %.1f CPU-ms for each turn", 3*slots, limit(idle), own, all)})
-	s.add(figure{what: "three replicas carry, times one", value: three / one, least: 2.5})
+	s.add(figure{what: "three replicas carry then, times one", value: three.rate / one.rate, least: 2.5})
 }
 
 // waiting is many cases that wait for an approval on one replica.

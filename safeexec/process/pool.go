@@ -22,8 +22,10 @@ const (
 	keepLong  = 4  // supervisors that wait for longTime
 	keepMost  = 32 // that wait at all
 	longTime  = time.Minute
-	shortTime = 2 * time.Second
-	maxJobs   = 500         // programs that one supervisor runs
+	shortTime = 10 * time.Second
+	maxJobs   = 500 // programs that one supervisor runs
+	crowd     = 4   // programs for each processor, beyond which a start waits for spareTime whether one ends
+	spareTime = 100 * time.Millisecond
 	askTime   = time.Second // for the first word of one that waited, or a sixth of the lease
 	turnTime  = time.Second // for the turn to start one, or a sixth of the lease; afterwards it is started all the same
 )
@@ -31,12 +33,14 @@ const (
 // Pool keeps supervisors for the next program. A nil Pool keeps none.
 //
 // No more supervisors are started at a time than the machine has processors; who
-// needs another one waits for its turn, or for one that has become idle. Without
-// that, a moment with many commands feeds itself: each start takes processor time
-// from the commands that run, which keep theirs longer, so that more are started.
+// needs another one waits for its turn, or for one that has become idle, and in a
+// crowd a moment longer. Without that, a moment with many commands feeds itself:
+// each start takes processor time from the commands that run, which keep theirs
+// longer, so that more are started.
 type Pool struct {
 	few, most, jobs int
 	long, short     time.Duration
+	crowd           int           // programs beyond which a start waits a moment
 	turns           chan struct{} // one for each start under way
 
 	mu     sync.Mutex
@@ -49,7 +53,7 @@ type Pool struct {
 // NewPool returns an empty pool. Nothing runs before the first program does.
 func NewPool() *Pool {
 	return &Pool{few: keepLong, most: keepMost, jobs: maxJobs, long: longTime, short: shortTime,
-		turns: make(chan struct{}, runtime.NumCPU()), freed: make(chan struct{})}
+		crowd: crowd * runtime.NumCPU(), turns: make(chan struct{}, runtime.NumCPU()), freed: make(chan struct{})}
 }
 
 // Close ends the supervisors that wait; those that are busy end with their
@@ -125,6 +129,13 @@ func (p *Pool) supervised(ctx context.Context, s Spec) (*child, error) {
 	}
 	patience := time.NewTimer(min(turnTime, s.Lease/6))
 	defer patience.Stop()
+	turns := p.turns
+	var spare <-chan time.Time
+	if p.crowded() {
+		t := time.NewTimer(min(spareTime, s.Lease/60))
+		defer t.Stop()
+		turns, spare = nil, t.C
+	}
 	for {
 		freed := p.becomesIdle()
 		c, err := p.waiting(s)
@@ -132,7 +143,9 @@ func (p *Pool) supervised(ctx context.Context, s Spec) (*child, error) {
 			return c, err
 		}
 		select {
-		case p.turns <- struct{}{}:
+		case <-spare:
+			turns = p.turns
+		case turns <- struct{}{}:
 			c, err := fresh(s, sync.OnceFunc(func() { <-p.turns }))
 			if err != nil {
 				<-p.turns
@@ -145,6 +158,12 @@ func (p *Pool) supervised(ctx context.Context, s Spec) (*child, error) {
 			return fresh(s, func() {})
 		}
 	}
+}
+
+func (p *Pool) crowded() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.busy > p.crowd
 }
 
 // becomesIdle returns a channel that closes when the next supervisor becomes idle. To

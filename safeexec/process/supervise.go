@@ -179,12 +179,31 @@ func listen(in io.ByteReader, done <-chan struct{}) <-chan byte {
 	return ch
 }
 
-// tick is how often clocks are looked at: timers stand still while the machine
-// sleeps, the boot-time clock does not.
-const tick = 20 * time.Millisecond
+// Clocks are looked at again and again: timers stand still while the machine
+// sleeps, the boot-time clock does not. Every tick while something is being ended,
+// otherwise when the next time is over, and every calm at least.
+const (
+	tick = 20 * time.Millisecond
+	calm = 250 * time.Millisecond
+)
+
+// pause is how long to wait until the clocks are looked at again.
+func (v *supervisor) pause() time.Duration {
+	if v.killAt != 0 || v.over != 0 {
+		return tick
+	}
+	next := min(v.silent(), v.late()) - Clock()
+	return min(max(next, tick), calm)
+}
+
+// silent is when the bot has been silent for so long that the command is being ended,
+// late when the command has run for so long.
+func (v *supervisor) silent() time.Duration { return v.beat + v.job.Lease*2/3 - v.job.Lease/6 }
+func (v *supervisor) late() time.Duration   { return v.began + v.job.Timeout - v.grace() }
 
 func (v *supervisor) loop(dead <-chan syscall.WaitStatus, bot <-chan byte) {
-	t := time.NewTicker(tick)
+	due := Clock() + v.pause()
+	t := time.NewTimer(due - Clock())
 	defer t.Stop()
 	for {
 		select {
@@ -206,7 +225,10 @@ func (v *supervisor) loop(dead <-chan syscall.WaitStatus, bot <-chan byte) {
 				v.report(left)
 				return
 			}
+			due = Clock() + calm
 		}
+		due = min(due, Clock()+v.pause()) // what comes in between only makes it sooner
+		t.Reset(due - Clock())
 	}
 }
 
@@ -246,15 +268,14 @@ func (v *supervisor) end(why string, grace time.Duration) {
 // waiting for them is no use any more.
 func (v *supervisor) check() (left []int) {
 	now := Clock()
-	quiet := v.beat + v.job.Lease*2/3 // everything is dead by then
 	switch {
-	case v.killAt == 0 && now >= quiet-v.job.Lease/6:
-		v.end(ByHeartbeat, quiet-now)
+	case v.killAt == 0 && now >= v.silent():
+		v.end(ByHeartbeat, v.silent()+v.job.Lease/6-now) // everything is dead when two thirds have passed
 	case v.killAt == 0 && v.over != 0:
 		if v.orphans = len(family(os.Getpid())); v.orphans > 0 {
 			v.end("", graceOrphan)
 		}
-	case v.killAt == 0 && now >= v.began+v.job.Timeout-v.grace():
+	case v.killAt == 0 && now >= v.late():
 		v.end(ByTimeout, v.began+v.job.Timeout-now)
 	case v.killAt != 0 && now >= v.killAt:
 		left = killFamily(os.Getpid())
