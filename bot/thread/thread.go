@@ -289,9 +289,11 @@ func (p *Projector) Run(ctx context.Context) {
 			next = max(next-time.Since(began), time.Millisecond)
 		}
 		if next == 0 && p.sleep(ctx, changed, restAfter) {
-			p.show, p.n = nil, 0
-			next = time.Hour
 			p.still.Store(true)
+			if p.sleep(ctx, changed, forgetAfter) {
+				p.show, p.n = nil, 0
+				next = time.Hour
+			}
 		}
 		if next > 0 {
 			p.sleep(ctx, changed, next)
@@ -345,9 +347,14 @@ func (p *Projector) later() {
 // retryMax bounds the time between two attempts to show something.
 const retryMax = 30 * time.Second
 
-// restAfter is how long a thread has to be in step before the projector lets its
-// view of the case go. Most cases wait for people most of the time.
-const restAfter = 2 * time.Second
+// restAfter is how long a thread has to be in step before the case may become
+// dormant, forgetAfter how long it has to rest before the projector lets its view of
+// the case go: longer than most models take to answer, because it is read again from
+// its first entry.
+const (
+	restAfter   = 2 * time.Second
+	forgetAfter = 30 * time.Second
+)
 
 // delay is how long a board asks to wait; 0 when it does not.
 func delay(err error) time.Duration {

@@ -150,15 +150,21 @@ func TestRestingThread(t *testing.T) {
 		if n := feed.readWhole(); n != 1 {
 			t.Errorf("the case was read from its first entry %d times while it was busy, want once", n)
 		}
+		step(forgetAfter / 2)
+		feed.add(t, show.KindOfNotice, show.Notice{Text: "the model has answered"})
+		step(restAfter/2, "post log/003")
+		if n := feed.readWhole(); n != 1 {
+			t.Errorf("the case was read from its first entry %d times while a model thought, want once", n)
+		}
 		step(30 * time.Minute)
 		feed.add(t, show.KindOfNotice, show.Notice{Text: "still here"})
-		step(restAfter/2, "post log/003")
+		step(restAfter/2, "post log/004")
 		if n := feed.readWhole(); n != 2 {
 			t.Errorf("the case was read from its first entry %d times, want once more after the rest", n)
 		}
 		step(10 * time.Hour)
-		if n := <-p.Seen(); n != 3 {
-			t.Errorf("people see %d entries, want 3", n)
+		if n := <-p.Seen(); n != 4 {
+			t.Errorf("people see %d entries, want 4", n)
 		}
 		stop()
 		<-ended
@@ -166,7 +172,7 @@ func TestRestingThread(t *testing.T) {
 			t.Error("a resting projector holds its view of the case")
 		}
 		m, err := Load(context.Background(), db, testSID)
-		if err != nil || m.LastN != 3 || len(m.Sent) != 4 {
+		if err != nil || m.LastN != 4 || len(m.Sent) != 5 {
 			t.Errorf("message map: %+v, %v", m, err)
 		}
 	})
