@@ -108,7 +108,7 @@ var arrows = map[string][]string{
 	"ghostbot/cmd/ghostbot/home":     {"ghostbot/audit", "ghostbot/bot", "ghostbot/bot/proposal", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/ledger", "ghostbot/cmd/ghostbot/topology", "ghostbot/store", "ghostbot/store/file", "ghostbot/store/redis", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/ledger":   {"ghostbot/agent", "ghostbot/audit", "ghostbot/bot", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/cloud":    {"ghostbot/agent", "ghostbot/audit", "ghostbot/orchestrator", "ghostbot/orchestrator/...", "ghostbot/safeexec"},
-	"ghostbot/cmd/ghostbot/checkup":  {"ghostbot/agent/brains", "ghostbot/audit", "ghostbot/bot/access", "ghostbot/bot/slack", "ghostbot/bot/slack/grant", "ghostbot/bot/slack/pace", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/vault", "ghostbot/cmd/ghostbot/who", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/store/file", "ghostbot/store/redis"},
+	"ghostbot/cmd/ghostbot/checkup":  {"ghostbot/agent/brains", "ghostbot/audit", "ghostbot/bot/access", "ghostbot/bot/slack", "ghostbot/bot/slack/grant", "ghostbot/bot/slack/pace", "ghostbot/cmd/ghostbot/health", "ghostbot/cmd/ghostbot/keyring", "ghostbot/cmd/ghostbot/vault", "ghostbot/cmd/ghostbot/who", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/store", "ghostbot/store/file", "ghostbot/store/redis", "ghostbot/store/sealed"},
 	"ghostbot/cmd/ghostbot/who":      {"ghostbot/bot", "ghostbot/bot/access", "ghostbot/bot/factor", "ghostbot/store"},
 	"ghostbot/cmd/ghostbot/topology": {},
 	"ghostbot/cmd/ghostbot/totp":     {"ghostbot/bot/factor", "ghostbot/cmd/ghostbot/who"},

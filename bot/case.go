@@ -441,7 +441,7 @@ func (d *Desk) record(ctx context.Context, info CaseInfo, entry map[string]any) 
 		return err
 	}
 	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment,
-		Writes: []store.Write{{Key: record.Key(info.SessionID), Data: data}, {Key: record.ActiveKey(info.SessionID)}}})
+		Writes: append(record.Inactive(info), store.Write{Key: record.Key(info.SessionID), Data: data})})
 }
 
 // keep renews the lease at a third of its time and watches for a stop: at every

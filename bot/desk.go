@@ -206,7 +206,7 @@ func (d *Desk) create(ctx context.Context, open store.Key, c CaseInfo, guards []
 		guards = append(guards, store.Guard{Key: record.DoorKey(c.Opening.Place), Version: *c.Opening.Seen})
 	}
 	return d.o.DB.Commit(ctx, store.Commit{Scope: store.Deployment, Guards: guards,
-		Writes: append(writes, store.Write{Key: open, Data: name}, store.Write{Key: record.Key(c.SessionID), Data: data}, record.Active(c))})
+		Writes: append(append(writes, store.Write{Key: open, Data: name}, store.Write{Key: record.Key(c.SessionID), Data: data}), record.Active(c)...)})
 }
 
 // Case returns what is known of a case, or ErrNoCase.
@@ -225,12 +225,13 @@ func (d *Desk) Case(ctx context.Context, sid string) (CaseInfo, error) {
 // Active returns the open cases that can be read of a channel, or of all when it is "": those of
 // the same second in no order. Of all others nothing is read.
 func (d *Desk) Active(ctx context.Context, channel string) (out []CaseInfo, err error) {
-	vs, err := d.o.DB.List(ctx, store.Deployment, "active/")
+	prefix := "active/"
+	if channel != "" {
+		prefix = record.InChannel(channel)
+	}
+	vs, err := d.o.DB.List(ctx, store.Deployment, prefix)
 	for _, v := range vs {
-		if channel != "" && !record.In(v, channel) {
-			continue
-		}
-		if c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, "active/")); err == nil && !c.Closed && (channel == "" || c.Opening.Place.Channel == channel) {
+		if c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, prefix)); err == nil && !c.Closed && (channel == "" || c.Opening.Place.Channel == channel) {
 			out = append(out, c) // one that cannot be read hides no other
 		}
 	}

@@ -108,6 +108,9 @@ func TestCaseRunsToItsEnd(t *testing.T) {
 	if _, err := of.db.Get(context.Background(), record.ActiveKey(sid)); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a closed case is active: %v", err)
 	}
+	if open, err := of.desk.Active(context.Background(), "C1"); err != nil || len(open) > 0 {
+		t.Errorf("a closed case is open in its channel: %v, %v", open, err)
+	}
 }
 
 // TestPendingCardSurvivesARestart ends the desk while a card waits, answers it

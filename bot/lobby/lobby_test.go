@@ -15,6 +15,7 @@ import (
 	"ghostbot/bot"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
+	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 	"ghostbot/store"
@@ -148,8 +149,7 @@ func (h *hall) close(sid string) {
 	}
 	c.Closed, c.Verdict, c.Summary, c.ClosedAt = true, "root_cause", "found it", c.CreatedAt.Add(time.Hour)
 	data, _ := json.Marshal(c)
-	key := func(n string) store.Key { return store.Key{Scope: store.Deployment, Name: n + sid} }
-	h.must(h.db.Commit(h.t.Context(), store.Commit{Scope: store.Deployment, Writes: []store.Write{{Key: key("case/"), Data: data}, {Key: key("active/")}}}))
+	h.must(h.db.Commit(h.t.Context(), store.Commit{Scope: store.Deployment, Writes: append(record.Inactive(c), store.Write{Key: record.Key(sid), Data: data})}))
 }
 
 func (h *hall) must(err error) {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"ghostbot/bot"
+	"ghostbot/bot/record"
 	"ghostbot/store"
 )
 
@@ -47,7 +48,7 @@ func (h *hall) past(ago time.Duration, closed bool) string {
 	h.must(err)
 	writes := []store.Write{{Key: store.Key{Scope: store.Deployment, Name: "case/" + c.SessionID}, Data: data}}
 	if !closed {
-		writes = append(writes, store.Write{Key: store.Key{Scope: store.Deployment, Name: "active/" + c.SessionID}, Data: []byte(`""`)})
+		writes = append(writes, record.Active(c)...)
 	}
 	h.must(h.db.Commit(h.t.Context(), store.Commit{Scope: store.Deployment, Writes: writes}))
 	return c.SessionID

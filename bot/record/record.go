@@ -56,26 +56,24 @@ func ActiveKey(sid string) store.Key {
 	return store.Key{Scope: store.Deployment, Name: "active/" + sid}
 }
 
-// active is the value at [ActiveKey]. Older ones are the name of the case alone.
-type active struct {
-	SessionID string `json:"session_id"`
-	Channel   string `json:"channel"`
+// ChannelKey is there while a case of a channel is open. Each channel has a first segment of
+// its own, so that whoever opens a case reads those of one channel, however many are open.
+func ChannelKey(channel, sid string) store.Key {
+	return store.Key{Scope: store.Deployment, Name: InChannel(channel) + sid}
 }
 
-// Active is the write that makes a case one of the open ones.
-func Active(c Case) store.Write {
-	data, err := json.Marshal(active{SessionID: c.SessionID, Channel: c.Opening.Place.Channel})
-	if err != nil {
-		data = []byte(`"` + c.SessionID + `"`)
-	}
-	return store.Write{Key: ActiveKey(c.SessionID), Data: data}
+// InChannel is the beginning of the names of a channel's [ChannelKey]s.
+func InChannel(channel string) string { return "channel-" + store.KeyPart(channel) + "/" }
+
+// Active are the writes that make a case one of the open ones.
+func Active(c Case) []store.Write {
+	name := []byte(`"` + c.SessionID + `"`)
+	return []store.Write{{Key: ActiveKey(c.SessionID), Data: name}, {Key: ChannelKey(c.Opening.Place.Channel, c.SessionID), Data: name}}
 }
 
-// In reports whether an open case, by its value at [ActiveKey], may be one of a channel: with
-// thousands of open ones those of other channels need not be read.
-func In(v store.Value, channel string) bool {
-	var a active
-	return json.Unmarshal(v.Data, &a) != nil || a.Channel == channel
+// Inactive are the writes that take it out of them.
+func Inactive(c Case) []store.Write {
+	return []store.Write{{Key: ActiveKey(c.SessionID)}, {Key: ChannelKey(c.Opening.Place.Channel, c.SessionID)}}
 }
 
 // Status is one line of a list of cases.

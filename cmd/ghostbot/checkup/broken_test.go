@@ -26,7 +26,10 @@ import (
 	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/cmd/ghostbot/who"
 	sim "ghostbot/internal/sim/redis"
+	"ghostbot/store"
+	"ghostbot/store/file"
 	"ghostbot/store/redis"
+	"ghostbot/store/sealed"
 )
 
 // tokens are made here, so that no scanner takes the source for a leak.
@@ -195,17 +198,38 @@ func TestDirectoriesBroken(t *testing.T) {
 		{dir, true, dir}, {filepath.Join(dir, "new"), true, "(made at the first start)"}, {filepath.Join(dir, "file"), false, "is not a directory"}, {filepath.Join(dir, "file", "x"), false, "not a directory"},
 		{"/proc/1/x", false, "write in /proc/1"},
 	} {
-		for _, k := range []Line{Dir("d", "GHOST_X", tc.dir), State(tc.dir, false, nil)} {
+		for _, k := range []Line{Dir("d", "GHOST_X", tc.dir), State(t.Context(), tc.dir, false, nil, "")} {
 			if k.OK != tc.ok || !strings.Contains(k.What, tc.what) || k.OK != (k.Hint == "") {
 				t.Errorf("%s: got %+v", tc.dir, k)
 			}
 		}
 	}
-	if k := State(dir, true, errors.New("odd")); k.OK || k.What != "odd" || !strings.HasPrefix(k.Hint, "choose another") {
+	if k := State(t.Context(), dir, true, errors.New("odd"), ""); k.OK || k.What != "odd" || !strings.HasPrefix(k.Hint, "choose another") {
 		t.Errorf("got %+v", k)
 	}
-	if k := State(dir, true, nil); !k.OK {
+	if k := State(t.Context(), dir, true, nil, ""); !k.OK {
 		t.Errorf("got %+v", k)
+	}
+	db, err := file.Open(dir, file.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	secret := strings.Repeat("k", 32)
+	key := filepath.Join(dir, "key")
+	if err := os.WriteFile(key, []byte(secret), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	keys, err := keyring.Keys(key)
+	if err != nil {
+		t.Fatal(err)
+	}
+	codes := sealed.New(db, []sealed.Key{{ID: keys[0].ID, Secret: keys[0].Secret}})
+	if _, err := codes.Put(t.Context(), store.Key{Scope: store.Deployment, Name: "sealing"}, []byte("true"), store.Absent); err != nil { // as an interrupted audit sign leaves it
+		t.Fatal(err)
+	}
+	if k := State(t.Context(), dir, true, nil, key); k.OK || !strings.Contains(k.What, "not all values have got a code") || !strings.Contains(k.Hint, "ghostbot audit sign") {
+		t.Errorf("an interrupted seal: got %+v", k)
 	}
 	for err, want := range map[error]string{unix.EACCES: "give it to the bot's user", unix.ENOSPC: "make space", unix.EROFS: "mounted read-only; x", unix.EIO: "x"} {
 		if got := hintOf(&os.PathError{Op: "open", Path: "p", Err: err}, "x"); !strings.Contains(got, want) {

@@ -27,8 +27,10 @@ import (
 	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
+	"ghostbot/store"
 	"ghostbot/store/file"
 	"ghostbot/store/redis"
+	"ghostbot/store/sealed"
 )
 
 // Line is what one look found.
@@ -127,8 +129,9 @@ func Brain(ctx context.Context, c brains.Options) Line {
 	return Line{Name: "brain", OK: true, What: "the playbook, which needs no key"}
 }
 
-// State looks at the state directory; there says whether a store was made in it.
-func State(dir string, there bool, err error) Line {
+// State looks at the state directory; there says whether a store was made in it, files are those with the
+// journals' keys, which authenticate its values.
+func State(ctx context.Context, dir string, there bool, err error, files string) Line {
 	k := Line{Name: "state directory", What: dir}
 	if err == nil && !there {
 		err = mayMake(dir)
@@ -136,7 +139,7 @@ func State(dir string, there bool, err error) Line {
 	}
 	if err == nil && there {
 		if err = mayMake(dir); err == nil {
-			err = opens(dir)
+			err = opens(ctx, dir, files)
 		}
 	}
 	if err != nil {
@@ -168,6 +171,8 @@ func Dir(name, variable, dir string) Line {
 // hintOf says what to do about a directory.
 func hintOf(err error, otherwise string) string {
 	switch {
+	case errors.Is(err, errCodes):
+		return sign
 	case errors.Is(err, fs.ErrPermission):
 		return fmt.Sprintf("give it to the bot's user: chown -R to uid %d, mode 0700; or %s", os.Geteuid(), otherwise)
 	case errors.Is(err, unix.ENOSPC):
@@ -178,12 +183,33 @@ func hintOf(err error, otherwise string) string {
 	return otherwise
 }
 
-func opens(dir string) error {
+func opens(ctx context.Context, dir, files string) error {
 	db, err := file.Open(dir, file.Options{})
 	if err != nil {
 		return err
 	}
-	return db.Close()
+	return errors.Join(codes(ctx, db, files), db.Close())
+}
+
+// errCodes is that the stored values do not fit the keys, or not all of them have got a code yet.
+var errCodes = errors.New("stored values")
+
+const sign = "'ghostbot audit sign' gives codes to what was stored before the key, and finishes what was interrupted"
+
+// codes says why serve would refuse the values of a store with these keys.
+func codes(ctx context.Context, db store.DB, files string) error {
+	keys, err := keyring.Keys(files)
+	if files != "" && err != nil {
+		return nil // the check of the key says so
+	}
+	ring := make([]sealed.Key, len(keys))
+	for i, k := range keys {
+		ring[i] = sealed.Key{ID: k.ID, Secret: k.Secret}
+	}
+	if err := sealed.New(db, ring).Check(ctx, store.Deployment); err != nil {
+		return fmt.Errorf("%w: %w", errCodes, err)
+	}
+	return nil
 }
 
 // mayMake says why a directory could not be made or written, without trying.
@@ -378,9 +404,18 @@ func Redis(ctx context.Context, o redis.Options, files string) Line {
 	}
 	what, err := redis.Look(ctx, o)
 	if err == nil {
+		var db *redis.DB
+		if db, err = redis.View(o); err == nil {
+			err = errors.Join(codes(ctx, db, files), db.Close())
+		}
+	}
+	if err == nil {
 		return Line{Name: "redis", OK: true, What: what}
 	}
 	k := Line{Name: "redis", What: err.Error(), Hint: "see docs/operating.md, Several replicas"}
+	if errors.Is(err, errCodes) {
+		k.Hint = sign
+	}
 	for _, r := range remedies {
 		if strings.Contains(k.What, r.word) {
 			k.Hint = r.what

@@ -146,7 +146,7 @@ func (m machine) stored(t *testing.T, r *sim.Server, id string) (out []string) {
 			out = append(out, key)
 		}
 	}
-	for _, prefix := range []string{"case/", "open/", "thread/", "feedback/", "active/"} {
+	for _, prefix := range []string{"case/", "open/", "thread/", "feedback/", "active/", "channel-"} {
 		for _, v := range must(m.DB.List(t.Context(), store.Deployment, prefix)) {
 			if strings.HasSuffix(v.Key.Name, id) {
 				out = append(out, v.Key.Name)
