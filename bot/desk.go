@@ -309,7 +309,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	if d.keeper != nil {
 		d.wg.Go(func() { d.keeper.Run(ctx) })
 	}
-	var open []string
+	var open listed
 	for read := (time.Time{}); ; {
 		if time.Since(read) >= d.o.Lease/2 {
 			var err error
@@ -318,7 +318,7 @@ func (d *Desk) Run(ctx context.Context) error {
 			}
 			read = time.Now()
 		}
-		d.startSome(open) // those that another process held may be free now
+		d.startSome(open.sids) // those that another process held may be free now
 		t := time.NewTimer(d.o.Lease / 12)
 		select {
 		case <-ctx.Done():
@@ -340,20 +340,38 @@ func (d *Desk) ended() {
 	d.wg.Wait()
 }
 
-// scan returns the open cases of this transport; with an error the last ones.
-func (d *Desk) scan(ctx context.Context, last []string) ([]string, error) {
+// listed are the open cases of this transport, and what [record.MovedKey] was before they were read.
+type listed struct {
+	sids  []string
+	moved store.Version // "": it is not there, or cannot be read
+	at    time.Time
+}
+
+// listAgain bounds how long a list is believed because nothing seems to have moved: a replica of
+// another version may open and close cases without a word.
+const listAgain = 30 * time.Second
+
+// scan returns the open cases; with an error the last ones. Thousands of open cases are read again
+// only when one was opened or closed.
+func (d *Desk) scan(ctx context.Context, last listed) (listed, error) {
+	now := listed{at: time.Now()}
+	if moved, err := d.o.DB.Get(ctx, record.MovedKey); err == nil { // a value that cannot be read hides nothing
+		now.moved = moved.Version
+	}
+	if now.moved != "" && now.moved == last.moved && time.Since(last.at) < listAgain {
+		return last, nil
+	}
 	vs, err := d.o.DB.List(ctx, store.Deployment, "active/")
 	if err != nil {
 		return last, err
 	}
-	var open []string
 	for _, v := range vs {
 		sid := strings.TrimPrefix(v.Key.Name, "active/")
 		if !d.foreign(ctx, sid) {
-			open = append(open, sid)
+			now.sids = append(now.sids, sid)
 		}
 	}
-	return open, nil
+	return now, nil
 }
 
 // foreign reports whether a case belongs to another transport, whose own process

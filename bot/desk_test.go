@@ -69,6 +69,58 @@ func TestOpenIsOncePerDelivery(t *testing.T) {
 	}
 }
 
+// TestScan: open cases are read again when one was opened or closed, when what says so cannot be
+// read, and when nothing was read for a while; otherwise the last list is believed.
+func TestScan(t *testing.T) {
+	of := newOffice(t, nil)
+	scan := func(last listed) listed {
+		t.Helper()
+		now, err := of.desk.scan(t.Context(), last)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return now
+	}
+	if got := scan(listed{}); len(got.sids) != 0 {
+		t.Errorf("open in a new store: %q", got.sids)
+	}
+	first := of.open("d1")
+	one := scan(scan(listed{}))
+	if len(one.sids) != 1 || one.sids[0] != first || one.moved == "" {
+		t.Fatalf("one is open: %+v", one)
+	}
+	believed := one
+	believed.sids = []string{"believed"}
+	if got := scan(believed); len(got.sids) != 1 || got.sids[0] != "believed" {
+		t.Errorf("nothing moved, and all was read again: %q", got.sids)
+	}
+	believed.at = time.Now().Add(-listAgain)
+	if got := scan(believed); len(got.sids) != 1 || got.sids[0] != first {
+		t.Errorf("long after the last look: %q", got.sids)
+	}
+	of.open("d2")
+	two := scan(one)
+	if len(two.sids) != 2 {
+		t.Errorf("two are open: %q", two.sids)
+	}
+	info, err := of.desk.Case(t.Context(), first)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := of.db.Commit(t.Context(), store.Commit{Scope: store.Deployment, Writes: record.Inactive(info)}); err != nil {
+		t.Fatal(err)
+	}
+	if got := scan(two); len(got.sids) != 1 || got.sids[0] == first {
+		t.Errorf("one was closed: %q", got.sids)
+	}
+	if err := of.db.Commit(t.Context(), store.Commit{Scope: store.Deployment, Writes: []store.Write{{Key: record.MovedKey}}}); err != nil {
+		t.Fatal(err)
+	}
+	if got := scan(believed); len(got.sids) != 1 || got.sids[0] == "believed" {
+		t.Errorf("nobody says what moved: %q", got.sids)
+	}
+}
+
 func TestOpenKeepsLongAndSecretSymptomsInBounds(t *testing.T) {
 	of := newOffice(t, nil)
 	sid, err := of.desk.Open(context.Background(), Opening{Delivery: "d", Symptom: "hunter2 " + strings.Repeat("é", 10000)})

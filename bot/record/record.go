@@ -4,6 +4,7 @@ package record
 
 import (
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -65,15 +66,24 @@ func ChannelKey(channel, sid string) store.Key {
 // InChannel is the beginning of the names of a channel's [ChannelKey]s.
 func InChannel(channel string) string { return "channel-" + store.KeyPart(channel) + "/" }
 
+// MovedKey is written with every case that is opened or closed: while its version is the same, so
+// are the open cases.
+var MovedKey = store.Key{Scope: store.Deployment, Name: "moved"}
+
+// moved is another value each time; it names no case, which may have to be forgotten.
+func moved() store.Write {
+	return store.Write{Key: MovedKey, Data: []byte(`"` + rand.Text() + `"`)}
+}
+
 // Active are the writes that make a case one of the open ones.
 func Active(c Case) []store.Write {
 	name := []byte(`"` + c.SessionID + `"`)
-	return []store.Write{{Key: ActiveKey(c.SessionID), Data: name}, {Key: ChannelKey(c.Opening.Place.Channel, c.SessionID), Data: name}}
+	return []store.Write{moved(), {Key: ActiveKey(c.SessionID), Data: name}, {Key: ChannelKey(c.Opening.Place.Channel, c.SessionID), Data: name}}
 }
 
 // Inactive are the writes that take it out of them.
 func Inactive(c Case) []store.Write {
-	return []store.Write{{Key: ActiveKey(c.SessionID)}, {Key: ChannelKey(c.Opening.Place.Channel, c.SessionID)}}
+	return []store.Write{moved(), {Key: ActiveKey(c.SessionID)}, {Key: ChannelKey(c.Opening.Place.Channel, c.SessionID)}}
 }
 
 // Status is one line of a list of cases.

@@ -36,11 +36,25 @@ func TestActive(t *testing.T) {
 		}
 		return names
 	}
-	commit(append(Active(one), Active(other)...))
+	version := func() store.Version {
+		t.Helper()
+		v, err := db.Get(t.Context(), MovedKey)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v.Version
+	}
+	commit(Active(other))
+	before := version()
+	commit(Active(one))
+	opened := version()
 	if got := in("C1"); len(got) != 1 || got[0] != ChannelKey("C1", one.SessionID).Name {
 		t.Errorf("open in C1: %q", got)
 	}
 	commit(Inactive(one))
+	if closed := version(); before == opened || opened == closed || before == closed {
+		t.Errorf("the version of what moved is %q, %q, %q after three moves", before, opened, closed)
+	}
 	if got := in("C1"); len(got) != 0 {
 		t.Errorf("closed, and still in C1: %q", got)
 	}
