@@ -135,7 +135,7 @@ bench-waiting:
 	@GHOST_WAITING=$${GHOST_WAITING:-500} $(GO) test -run '^$$' -bench WaitingCases -benchtime 200x -timeout 60m ./internal/e2e/
 
 # GHOST_SCALE_ONLY runs a part; GHOST_SCALE_TURNS, GHOST_SCALE_SECONDS, GHOST_SCALE_SLOTS, GHOST_SCALE_WAITING, GHOST_SCALE_CLICKS,
-# GHOST_SCALE_HELD and GHOST_SCALE_KILLS make it shorter
+# GHOST_SCALE_HELD, GHOST_SCALE_BRAIN and GHOST_SCALE_KILLS make it shorter
 bench-scale:
 	@echo "== what cases cost where replicas share a Redis: commands and bytes, throughput, 10,000 waiting cases, take-over (GHOST_SCALE_WAITING=1000 and others make it shorter)"
 	@$(GO) test -run '^$$' -bench '^BenchmarkScale$$' -benchtime 1x -timeout 120m ./internal/e2e/

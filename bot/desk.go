@@ -367,7 +367,11 @@ func (d *Desk) scan(ctx context.Context, last listed) (listed, error) {
 	}
 	for _, v := range vs {
 		sid := strings.TrimPrefix(v.Key.Name, "active/")
-		if !d.foreign(ctx, sid) {
+		foreign, err := d.foreign(ctx, sid)
+		if err != nil {
+			now.moved = "" // asked again soon
+		}
+		if !foreign {
 			now.sids = append(now.sids, sid)
 		}
 	}
@@ -375,13 +379,13 @@ func (d *Desk) scan(ctx context.Context, last listed) (listed, error) {
 }
 
 // foreign reports whether a case belongs to another transport, whose own process
-// carries it.
-func (d *Desk) foreign(ctx context.Context, sid string) bool {
+// carries it. With an error nobody knows; it counts as one of ours.
+func (d *Desk) foreign(ctx context.Context, sid string) (bool, error) {
 	if d.o.Transport == "" || d.carries(sid) {
-		return false
+		return false, nil
 	}
 	c, err := d.Case(ctx, sid)
-	return err == nil && c.Opening.Place.Transport != d.o.Transport
+	return err == nil && c.Opening.Place.Transport != d.o.Transport, err
 }
 
 func (d *Desk) carries(sid string) bool {

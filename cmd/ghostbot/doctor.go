@@ -39,7 +39,7 @@ func checks(ctx context.Context, c *cli) []checkup.Line {
 	front := slack.Options{AppToken: string(cfg.AppToken), BotToken: string(cfg.BotToken), APIURL: cfg.SlackURL}
 	workspace, reached := checkup.Slack(ctx, front)
 	lines := append([]checkup.Line{checkup.Config(err), checkup.Approvers(ctx, cfg.who(), front, reached)}, workspace...)
-	lines = append(lines, checkup.Brain(ctx, cfg.choice()), checkup.State(ctx, c.state(), there, storeErr, cfg.JournalKeyFile))
+	lines = append(lines, checkup.Brain(ctx, cfg.choice()), checkup.State(ctx, c.state(), there, storeErr, cfg.JournalKeyFile, cfg.RedisURL == ""))
 	if c.auditDir != "" || cfg.AuditDir != "" {
 		lines = append(lines, checkup.Dir("audit directory", "--audit-dir or GHOST_AUDIT_DIR", c.audits()))
 	}

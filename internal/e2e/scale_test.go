@@ -311,6 +311,9 @@ func (s *scale) playbook(b *testing.B) {
 	sent, _, by := m.counts()
 	m.conn.Close()
 	safe := len(readCase(b, f.journal(sid)).intents)
+	if m.turn == 0 || m.steady() <= 0 {
+		b.Fatalf("no turn and outcome among %d commands", sent)
+	}
 	s.add(figure{what: "Redis commands sent for each SAFE command of the playbook, first turn to last outcome", value: float64(m.steady()) / float64(safe), most: 12, note: fmt.Sprintf("%d commands, and many changes of hypotheses", safe)})
 	s.add(figure{what: "the same with the opening and the card", value: float64(sent) / float64(safe), most: 12, note: fmt.Sprintf("another case waits beside; %s", by)})
 	s.size(b, r, sid, safe)

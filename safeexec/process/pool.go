@@ -3,6 +3,7 @@ package process
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -33,8 +34,8 @@ const (
 // Pool keeps supervisors for the next program. A nil Pool keeps none.
 //
 // No more supervisors are started at a time than the machine has processors; who
-// needs another one waits for its turn, or for one that has become idle, and in a
-// crowd a moment longer. Without that, a moment with many commands feeds itself:
+// needs another one waits for its turn for a second at most, or for one that has
+// become idle, and in a crowd a moment longer. Without that, a moment with many commands feeds itself:
 // each start takes processor time from the commands that run, which keep theirs
 // longer, so that more are started.
 type Pool struct {
@@ -77,6 +78,9 @@ func (p *Pool) Run(ctx context.Context, s Spec, started func(Started) error) (En
 	idle := p.enter()
 	defer p.leave()
 	c, err := p.child(ctx, s, idle)
+	if errors.Is(err, errCancelled) {
+		return End{Why: ByCancel}, nil
+	}
 	if err != nil {
 		return End{Err: fmt.Errorf("start supervisor: %w", err)}, nil
 	}
@@ -121,9 +125,15 @@ func (p *Pool) child(ctx context.Context, s Spec, idle time.Duration) (*child, e
 	return c, nil
 }
 
+// errCancelled is that nobody wants the program any more: nothing of it was started.
+var errCancelled = errors.New("cancelled before it was started")
+
 // supervised is a child with a supervisor: one that waited, or a fresh one when it is
 // its turn to be started.
 func (p *Pool) supervised(ctx context.Context, s Spec) (*child, error) {
+	if ctx.Err() != nil {
+		return nil, errCancelled
+	}
 	if p == nil {
 		return fresh(s, func() {})
 	}
@@ -146,6 +156,10 @@ func (p *Pool) supervised(ctx context.Context, s Spec) (*child, error) {
 		case <-spare:
 			turns = p.turns
 		case turns <- struct{}{}:
+			if ctx.Err() != nil {
+				<-p.turns
+				return nil, errCancelled
+			}
 			c, err := fresh(s, sync.OnceFunc(func() { <-p.turns }))
 			if err != nil {
 				<-p.turns
@@ -154,8 +168,10 @@ func (p *Pool) supervised(ctx context.Context, s Spec) (*child, error) {
 		case <-freed:
 		case <-patience.C:
 			return fresh(s, func() {})
-		case <-ctx.Done(): // the supervisor is told so, and starts nothing
-			return fresh(s, func() {})
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil { // whatever else happened at the same moment
+			return nil, errCancelled
 		}
 	}
 }

@@ -310,6 +310,7 @@ func TestKilledAnywhere(t *testing.T) {
 func TestStartsInTurn(t *testing.T) {
 	p := NewPool()
 	defer p.Close()
+	p.turns, p.crowd = make(chan struct{}, 2), 8 // whatever this machine has
 	const n = 60
 	used := make([]string, n)
 	var wg sync.WaitGroup
@@ -326,18 +327,26 @@ func TestStartsInTurn(t *testing.T) {
 	if len(p.turns) != 0 {
 		t.Errorf("%d starts are under way, want none", len(p.turns))
 	}
-	full := NewPool()
-	defer full.Close()
-	for range cap(full.turns) { // as by starts that hang
-		full.turns <- struct{}{}
+	blocked := func() *Pool { // as by starts that hang
+		full := NewPool()
+		t.Cleanup(full.Close)
+		for range cap(full.turns) {
+			full.turns <- struct{}{}
+		}
+		return full
 	}
+	full := blocked()
 	if out := text(full.in(t, script(t, "echo late"))); out != "late\n" {
 		t.Errorf("beside starts that hang: %q", out)
 	}
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	if end, err := full.Run(ctx, script(t, "sleep 9"), ignore); err != nil || end.Code != nil && *end.Code == 0 {
+	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
+	defer cancel()
+	s := script(t, "touch ran")
+	if end, err := blocked().Run(ctx, s, ignore); err != nil || end.Why != ByCancel || end.Started != nil || end.Code != nil {
 		t.Errorf("cancelled while it waits for its turn: %+v, %v", end, err)
+	}
+	if _, err := os.Stat(filepath.Join(s.Dir, "ran")); err == nil {
+		t.Error("cancelled while it waits for its turn, and started")
 	}
 }
 

@@ -239,6 +239,7 @@ func (v *supervisor) grace() time.Duration {
 }
 
 func (v *supervisor) heard(b byte, ok bool) {
+	v.check() // a bot that was silent for too long cannot make up for it
 	v.beat = Clock()
 	switch {
 	case !ok:

@@ -75,7 +75,7 @@ func TestGrace(t *testing.T) {
 // TestReasons: the first reason stands, a second one can only bring the end
 // nearer, and what ended by itself has none.
 func TestReasons(t *testing.T) {
-	v := &supervisor{job: job{Lease: 12 * time.Second, Timeout: time.Minute}}
+	v := &supervisor{beat: Clock(), began: Clock(), job: job{Lease: 12 * time.Second, Timeout: time.Minute}}
 	v.heard(byteBeat, true)
 	if v.killAt != 0 || v.why != "" {
 		t.Errorf("a beat: %q %v", v.why, v.killAt)
@@ -91,7 +91,12 @@ func TestReasons(t *testing.T) {
 	if v.why != ByCancel || v.killAt != sooner {
 		t.Errorf("a third reason moved it to %q, %v", v.why, v.killAt)
 	}
-	v = &supervisor{over: Clock(), job: v.job}
+	late := &supervisor{beat: Clock() - 7*time.Second, began: Clock(), job: v.job}
+	late.heard(byteBeat, true)
+	if late.why != ByHeartbeat || late.killAt == 0 {
+		t.Errorf("a beat after too long a silence: %q, kill at %v", late.why, late.killAt)
+	}
+	v = &supervisor{beat: Clock(), began: Clock(), over: Clock(), job: v.job}
 	v.heard(byteCancel, true)
 	if v.why != "" || v.killAt == 0 {
 		t.Errorf("cancel after the end: %q %v", v.why, v.killAt)

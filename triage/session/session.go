@@ -207,6 +207,7 @@ func (s *Store) Create(m Manifest, ttl time.Duration) (*Session, error) {
 	m.State, m.History, m.Checksums = Created, []Change{{Created, now}}, map[string]string{}
 	x := &Session{Manifest: m, dir: dir, store: s}
 	if err := errors.Join(x.save(), tele.Close(), s.all.Sync()); err != nil {
+		x.Close()
 		return nil, fmt.Errorf("create session: %w", err)
 	}
 	return x, nil

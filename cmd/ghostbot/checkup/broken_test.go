@@ -198,16 +198,16 @@ func TestDirectoriesBroken(t *testing.T) {
 		{dir, true, dir}, {filepath.Join(dir, "new"), true, "(made at the first start)"}, {filepath.Join(dir, "file"), false, "is not a directory"}, {filepath.Join(dir, "file", "x"), false, "not a directory"},
 		{"/proc/1/x", false, "write in /proc/1"},
 	} {
-		for _, k := range []Line{Dir("d", "GHOST_X", tc.dir), State(t.Context(), tc.dir, false, nil, "")} {
+		for _, k := range []Line{Dir("d", "GHOST_X", tc.dir), State(t.Context(), tc.dir, false, nil, "", true)} {
 			if k.OK != tc.ok || !strings.Contains(k.What, tc.what) || k.OK != (k.Hint == "") {
 				t.Errorf("%s: got %+v", tc.dir, k)
 			}
 		}
 	}
-	if k := State(t.Context(), dir, true, errors.New("odd"), ""); k.OK || k.What != "odd" || !strings.HasPrefix(k.Hint, "choose another") {
+	if k := State(t.Context(), dir, true, errors.New("odd"), "", true); k.OK || k.What != "odd" || !strings.HasPrefix(k.Hint, "choose another") {
 		t.Errorf("got %+v", k)
 	}
-	if k := State(t.Context(), dir, true, nil, ""); !k.OK {
+	if k := State(t.Context(), dir, true, nil, "", true); !k.OK {
 		t.Errorf("got %+v", k)
 	}
 	db, err := file.Open(dir, file.Options{})
@@ -228,8 +228,11 @@ func TestDirectoriesBroken(t *testing.T) {
 	if _, err := codes.Put(t.Context(), store.Key{Scope: store.Deployment, Name: "sealing"}, []byte("true"), store.Absent); err != nil { // as an interrupted audit sign leaves it
 		t.Fatal(err)
 	}
-	if k := State(t.Context(), dir, true, nil, key); k.OK || !strings.Contains(k.What, "not all values have got a code") || !strings.Contains(k.Hint, "ghostbot audit sign") {
+	if k := State(t.Context(), dir, true, nil, key, true); k.OK || !strings.Contains(k.What, "not all values have got a code") || !strings.Contains(k.Hint, "ghostbot audit sign") {
 		t.Errorf("an interrupted seal: got %+v", k)
+	}
+	if k := State(t.Context(), dir, true, nil, key, false); !k.OK {
+		t.Errorf("beside a Redis: got %+v", k)
 	}
 	for err, want := range map[error]string{unix.EACCES: "give it to the bot's user", unix.ENOSPC: "make space", unix.EROFS: "mounted read-only; x", unix.EIO: "x"} {
 		if got := hintOf(&os.PathError{Op: "open", Path: "p", Err: err}, "x"); !strings.Contains(got, want) {

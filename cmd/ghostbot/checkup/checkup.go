@@ -129,9 +129,9 @@ func Brain(ctx context.Context, c brains.Options) Line {
 	return Line{Name: "brain", OK: true, What: "the playbook, which needs no key"}
 }
 
-// State looks at the state directory; there says whether a store was made in it, files are those with the
-// journals' keys, which authenticate its values.
-func State(ctx context.Context, dir string, there bool, err error, files string) Line {
+// State looks at the state directory; there says whether a store was made in it. When it is the store of the
+// deployment, which no Redis is, its values have to fit the journals' keys, which are in files.
+func State(ctx context.Context, dir string, there bool, err error, files string, alone bool) Line {
 	k := Line{Name: "state directory", What: dir}
 	if err == nil && !there {
 		err = mayMake(dir)
@@ -139,7 +139,7 @@ func State(ctx context.Context, dir string, there bool, err error, files string)
 	}
 	if err == nil && there {
 		if err = mayMake(dir); err == nil {
-			err = opens(ctx, dir, files)
+			err = opens(ctx, dir, files, alone)
 		}
 	}
 	if err != nil {
@@ -183,18 +183,21 @@ func hintOf(err error, otherwise string) string {
 	return otherwise
 }
 
-func opens(ctx context.Context, dir, files string) error {
+func opens(ctx context.Context, dir, files string, alone bool) error {
 	db, err := file.Open(dir, file.Options{})
 	if err != nil {
 		return err
 	}
-	return errors.Join(codes(ctx, db, files), db.Close())
+	if alone {
+		err = codes(ctx, db, files)
+	}
+	return errors.Join(err, db.Close())
 }
 
 // errCodes is that the stored values do not fit the keys, or not all of them have got a code yet.
 var errCodes = errors.New("stored values")
 
-const sign = "'ghostbot audit sign' gives codes to what was stored before the key, and finishes what was interrupted"
+const sign = "GHOST_JOURNAL_KEY_FILE must name each key that these values were written with; where they are from before the first one, or codes are being given, run 'ghostbot audit sign'"
 
 // codes says why serve would refuse the values of a store with these keys.
 func codes(ctx context.Context, db store.DB, files string) error {
@@ -414,7 +417,7 @@ func Redis(ctx context.Context, o redis.Options, files string) Line {
 	}
 	k := Line{Name: "redis", What: err.Error(), Hint: "see docs/operating.md, Several replicas"}
 	if errors.Is(err, errCodes) {
-		k.Hint = sign
+		k.Hint = "GHOST_JOURNAL_KEY_FILE must name each key that these values were written with"
 	}
 	for _, r := range remedies {
 		if strings.Contains(k.What, r.word) {
