@@ -205,8 +205,10 @@ func TestCaseOfANewerVersion(t *testing.T) {
 		}
 		return false
 	})
-	if o := f.command("network", f.approver(0), "/ghost list"); !strings.Contains(o.private(), other.sid) || !strings.Contains(o.private(), newer.sid) {
-		t.Errorf("/ghost list says %q", o.private())
+	for _, tr := range []trap{newer, other} {
+		if o := f.command(tr.channel, f.approver(0), "/ghost list"); !strings.Contains(o.private(), tr.sid) {
+			t.Errorf("/ghost list in %s says %q, not %s", tr.channel, o.private(), tr.sid)
+		}
 	}
 	if out, code := f.ghostbot("audit", "verify", "--stream", newer.sid); code == 0 || !strings.Contains(out, "newer version") {
 		t.Errorf("audit verify: %d, %s", code, out)
