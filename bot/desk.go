@@ -309,7 +309,7 @@ func (d *Desk) Run(ctx context.Context) error {
 	if d.keeper != nil {
 		d.wg.Go(func() { d.keeper.Run(ctx) })
 	}
-	var open listed
+	var open record.Listed
 	for read := (time.Time{}); ; {
 		if time.Since(read) >= d.o.Lease/2 {
 			var err error
@@ -318,7 +318,7 @@ func (d *Desk) Run(ctx context.Context) error {
 			}
 			read = time.Now()
 		}
-		d.startSome(open.sids) // those that another process held may be free now
+		d.startSome(open.SIDs) // those that another process held may be free now
 		t := time.NewTimer(d.o.Lease / 12)
 		select {
 		case <-ctx.Done():
@@ -340,42 +340,9 @@ func (d *Desk) ended() {
 	d.wg.Wait()
 }
 
-// listed are the open cases of this transport, and what [record.MovedKey] was before they were read.
-type listed struct {
-	sids  []string
-	moved store.Version // "": it is not there, or cannot be read
-	at    time.Time
-}
-
-// listAgain bounds how long a list is believed because nothing seems to have moved: a replica of
-// another version may open and close cases without a word.
-const listAgain = 30 * time.Second
-
-// scan returns the open cases; with an error the last ones. Thousands of open cases are read again
-// only when one was opened or closed.
-func (d *Desk) scan(ctx context.Context, last listed) (listed, error) {
-	now := listed{at: time.Now()}
-	if moved, err := d.o.DB.Get(ctx, record.MovedKey); err == nil { // a value that cannot be read hides nothing
-		now.moved = moved.Version
-	}
-	if now.moved != "" && now.moved == last.moved && time.Since(last.at) < listAgain {
-		return last, nil
-	}
-	vs, err := d.o.DB.List(ctx, store.Deployment, "active/")
-	if err != nil {
-		return last, err
-	}
-	for _, v := range vs {
-		sid := strings.TrimPrefix(v.Key.Name, "active/")
-		foreign, err := d.foreign(ctx, sid)
-		if err != nil {
-			now.moved = "" // asked again soon
-		}
-		if !foreign {
-			now.sids = append(now.sids, sid)
-		}
-	}
-	return now, nil
+// scan returns the open cases of this transport; with an error the last ones.
+func (d *Desk) scan(ctx context.Context, last record.Listed) (record.Listed, error) {
+	return last.Again(ctx, d.o.DB, d.foreign)
 }
 
 // foreign reports whether a case belongs to another transport, whose own process

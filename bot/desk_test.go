@@ -73,7 +73,7 @@ func TestOpenIsOncePerDelivery(t *testing.T) {
 // read, and when nothing was read for a while; otherwise the last list is believed.
 func TestScan(t *testing.T) {
 	of := newOffice(t, nil)
-	scan := func(last listed) listed {
+	scan := func(last record.Listed) record.Listed {
 		t.Helper()
 		now, err := of.desk.scan(t.Context(), last)
 		if err != nil {
@@ -81,27 +81,27 @@ func TestScan(t *testing.T) {
 		}
 		return now
 	}
-	if got := scan(listed{}); len(got.sids) != 0 {
-		t.Errorf("open in a new store: %q", got.sids)
+	if got := scan(record.Listed{}); len(got.SIDs) != 0 {
+		t.Errorf("open in a new store: %q", got.SIDs)
 	}
 	first := of.open("d1")
-	one := scan(scan(listed{}))
-	if len(one.sids) != 1 || one.sids[0] != first || one.moved == "" {
+	one := scan(scan(record.Listed{}))
+	if len(one.SIDs) != 1 || one.SIDs[0] != first || one.Moved == "" {
 		t.Fatalf("one is open: %+v", one)
 	}
 	believed := one
-	believed.sids = []string{"believed"}
-	if got := scan(believed); len(got.sids) != 1 || got.sids[0] != "believed" {
-		t.Errorf("nothing moved, and all was read again: %q", got.sids)
+	believed.SIDs = []string{"believed"}
+	if got := scan(believed); len(got.SIDs) != 1 || got.SIDs[0] != "believed" {
+		t.Errorf("nothing moved, and all was read again: %q", got.SIDs)
 	}
-	believed.at = time.Now().Add(-listAgain)
-	if got := scan(believed); len(got.sids) != 1 || got.sids[0] != first {
-		t.Errorf("long after the last look: %q", got.sids)
+	believed.At = time.Now().Add(-record.ListAgain)
+	if got := scan(believed); len(got.SIDs) != 1 || got.SIDs[0] != first {
+		t.Errorf("long after the last look: %q", got.SIDs)
 	}
 	of.open("d2")
 	two := scan(one)
-	if len(two.sids) != 2 {
-		t.Errorf("two are open: %q", two.sids)
+	if len(two.SIDs) != 2 {
+		t.Errorf("two are open: %q", two.SIDs)
 	}
 	info, err := of.desk.Case(t.Context(), first)
 	if err != nil {
@@ -110,14 +110,14 @@ func TestScan(t *testing.T) {
 	if err := of.db.Commit(t.Context(), store.Commit{Scope: store.Deployment, Writes: record.Inactive(info)}); err != nil {
 		t.Fatal(err)
 	}
-	if got := scan(two); len(got.sids) != 1 || got.sids[0] == first {
-		t.Errorf("one was closed: %q", got.sids)
+	if got := scan(two); len(got.SIDs) != 1 || got.SIDs[0] == first {
+		t.Errorf("one was closed: %q", got.SIDs)
 	}
 	if err := of.db.Commit(t.Context(), store.Commit{Scope: store.Deployment, Writes: []store.Write{{Key: record.MovedKey}}}); err != nil {
 		t.Fatal(err)
 	}
-	if got := scan(believed); len(got.sids) != 1 || got.sids[0] == "believed" {
-		t.Errorf("nobody says what moved: %q", got.sids)
+	if got := scan(believed); len(got.SIDs) != 1 || got.SIDs[0] == "believed" {
+		t.Errorf("nobody says what moved: %q", got.SIDs)
 	}
 }
 
