@@ -225,7 +225,7 @@ func (d *Desk) Case(ctx context.Context, sid string) (CaseInfo, error) {
 // Active returns the open cases that can be read of a channel, or of all when it is "": those of
 // the same second in no order. Of all others nothing is read.
 func (d *Desk) Active(ctx context.Context, channel string) (out []CaseInfo, err error) {
-	prefix := "active/"
+	prefix := record.ActivePrefix
 	if channel != "" {
 		prefix = record.InChannel(channel)
 	}

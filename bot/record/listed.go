@@ -29,12 +29,12 @@ func (last Listed) Again(ctx context.Context, db store.DB, foreign func(ctx cont
 	if now.Moved != "" && now.Moved == last.Moved && time.Since(last.At) < ListAgain {
 		return last, nil
 	}
-	vs, err := db.List(ctx, store.Deployment, "active/")
+	vs, err := db.List(ctx, store.Deployment, ActivePrefix)
 	if err != nil {
 		return last, err
 	}
 	for _, v := range vs {
-		sid := strings.TrimPrefix(v.Key.Name, "active/")
+		sid := strings.TrimPrefix(v.Key.Name, ActivePrefix)
 		other, err := foreign(ctx, sid)
 		if err != nil {
 			now.Moved = "" // asked again soon

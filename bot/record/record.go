@@ -52,9 +52,12 @@ type Case struct {
 // Key is where a case is kept.
 func Key(sid string) store.Key { return store.Key{Scope: store.Deployment, Name: "case/" + sid} }
 
+// ActivePrefix is the beginning of the names of all [ActiveKey]s.
+const ActivePrefix = "active/"
+
 // ActiveKey is there while a case is open.
 func ActiveKey(sid string) store.Key {
-	return store.Key{Scope: store.Deployment, Name: "active/" + sid}
+	return store.Key{Scope: store.Deployment, Name: ActivePrefix + sid}
 }
 
 // ChannelKey is there while a case of a channel is open. Each channel has a first segment of

@@ -341,7 +341,9 @@ func TestStartsInTurn(t *testing.T) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), 100*time.Millisecond)
 	defer cancel()
-	s := script(t, "touch ran")
+	s := script(t, "exit 0")
+	s.Self, s.SelfArgs = s.Path, nil // not even a supervisor is started
+	write(t, s.Dir, "program", "touch "+filepath.Join(s.Dir, "ran"))
 	if end, err := blocked().Run(ctx, s, ignore); err != nil || end.Why != ByCancel || end.Started != nil || end.Code != nil {
 		t.Errorf("cancelled while it waits for its turn: %+v, %v", end, err)
 	}
