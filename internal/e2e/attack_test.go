@@ -46,6 +46,15 @@ func (l *lab) trapAt(channel, addr string) trap {
 	return tr
 }
 
+// keep opens the card's edit window and leaves it open: an optional command is not
+// withdrawn meanwhile, however slow the machine is.
+func (tr trap) keep(who string) {
+	tr.t.Helper()
+	if o := tr.click(tr.channel, who, tr.card.TS, "Modify"); o.ViewID == "" {
+		tr.t.Fatalf("no edit window: %+v", o)
+	}
+}
+
 // press presses a button of the card; taken says that nobody was told otherwise.
 func (tr trap) press(who, label string) (o outcome, taken bool) {
 	o = tr.click(tr.channel, who, tr.card.TS, label)

@@ -91,7 +91,7 @@ func (l *lab) report(channel, what string) message {
 // closed waits until the case is closed, so that its journals are complete.
 func (l *lab) closed(sid string) {
 	l.t.Helper()
-	l.until(20*time.Second, "the case is closed", func() bool { return l.isClosed(sid) })
+	l.until(90*time.Second, "the case is closed", func() bool { return l.isClosed(sid) })
 }
 
 func (l *lab) isClosed(sid string) bool {

@@ -76,6 +76,7 @@ func TestLargeJournal(t *testing.T) {
 	f := newFleet(t, 2, r.URL())
 	f.run()
 	tr := f.trap("incidents")
+	tr.keep(f.approver(2))
 	f.kill()
 	key := ""
 	for _, kv := range f.env {
