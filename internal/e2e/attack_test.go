@@ -61,12 +61,12 @@ func (tr trap) press(who, label string) (o outcome, taken bool) {
 	return o, o.OK && o.private() == ""
 }
 
-// private counts what only one person was shown in the thread.
-func (tr trap) private(who string) (n int) {
+// private counts what only one person was shown in the thread and has such words.
+func (tr trap) private(who, words string) (n int) {
 	var ms []message
 	tr.get("/lab/channels/"+tr.chans[tr.channel]+"/messages?user="+who, &ms)
 	for _, m := range ms {
-		if m.Ephemeral && m.Thread == tr.card.Thread {
+		if m.Ephemeral && m.Thread == tr.card.Thread && strings.Contains(m.Text, words) {
 			n++
 		}
 	}
@@ -185,7 +185,7 @@ func TestTwoApproversAtOnce(t *testing.T) {
 			t.Errorf("%s: %s with votes %v: %d intents, %d starts", channel, answers[0], votes, intents, tr.starts())
 		}
 		loser := map[string]string{"APPROVED": l.approver(1), "DENIED": l.approver(0)}[answers[0]]
-		l.until(10*time.Second, "whoever lost is told", func() bool { return tr.private(loser) > 0 }) // one answer covers two presses of one button in a row
+		l.until(10*time.Second, "whoever lost is told", func() bool { return tr.private(loser, "Already decided: "+answers[0]) > 0 }) // one answer covers two presses of one button in a row
 	}
 	t.Logf("won: %v", won)
 }

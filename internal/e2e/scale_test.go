@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -570,8 +571,14 @@ func (s *scale) waiting(b *testing.B) {
 	s.add(figure{what: "processor of it while they wait", value: 100 * (after - before).Seconds() / 20, unit: "% of a core", note: "no bar"})
 	s.add(figure{what: "connections to Redis", value: float64(strings.Count(r.Do("CLIENT", "LIST"), "\nid=")), note: "no bar"})
 	var ds []time.Duration
+	paths := map[time.Duration]string{}
 	for i := range min(clicks, n) {
-		ds = append(ds, f.pressOnce(b, feed, i*n/min(clicks, n)))
+		d, path := f.pressOnce(b, feed, i*n/min(clicks, n))
+		ds = append(ds, d)
+		paths[d] = path
+	}
+	for _, d := range slices.Sorted(maps.Keys(paths)) {
+		b.Logf("%4d ms: %s", d.Milliseconds(), paths[d])
 	}
 	s.add(figure{what: "click to command start, p99", value: float64(quantile(ds, 0.99).Microseconds()) / 1000, unit: "ms", most: 200, note: fmt.Sprintf("p50 %.1f ms of %d clicks", float64(quantile(ds, 0.5).Microseconds())/1000, len(ds))})
 	b.Logf("%d goroutines", f.goroutines())
@@ -600,8 +607,9 @@ func (f *feed) count(prefix string) (n int) {
 	return n
 }
 
-// pressOnce has somebody approve the command of case i, and tells how long its start took.
-func (f fleet) pressOnce(b *testing.B, feed *feed, i int) time.Duration {
+// pressOnce has somebody approve the command of case i, and tells how long its start took, and when
+// after the press each entry was written.
+func (f fleet) pressOnce(b *testing.B, feed *feed, i int) (took time.Duration, path string) {
 	b.Helper()
 	what := fmt.Sprintf("host-%d.example.com", i)
 	card := feed.find(caseLimit, what, 0, "Approval needed: ")
@@ -615,7 +623,19 @@ func (f fleet) pressOnce(b *testing.B, feed *feed, i int) time.Duration {
 		at = f.startedAt(sid)
 		return !at.IsZero()
 	})
-	return at.Sub(pressed)
+	for _, name := range []string{"case_", "shell_audit_"} {
+		text, err := os.ReadFile(filepath.Join(f.state, "audit", name+sid+".jsonl"))
+		if err != nil {
+			b.Fatal(err)
+		}
+		for line := range strings.Lines(string(text)) {
+			var e entry
+			if json.Unmarshal([]byte(line), &e) == nil && e.Time.After(pressed) {
+				path += fmt.Sprintf(" %s %d", e.Kind, e.Time.Sub(pressed).Milliseconds())
+			}
+		}
+	}
+	return at.Sub(pressed), pressed.Format("05.000") + path
 }
 
 // takeover kills the replica that holds cases, again and again, and measures how long
