@@ -18,7 +18,7 @@ help:
 	@echo "make build   bin/ghostbot and bin/ghostlab; make clean  removes them; make fmt  formats"
 	@echo "make check   format, vet, staticcheck; make unit  tests with the race detector; make faults  injected faults; make e2e  the real program (parts of make test)"
 	@echo "make chaos   kill the bot at every write of a case (slow); make test runs a sample"
-	@echo "make outage  Redis away for 1 and 5 minutes; make fleet  300 cases on three disturbed replicas; make foreign  odd values in Redis (all are in make chaos)"
+	@echo "make outage  Redis away for 1 and 5 minutes; make fleet  300 cases on three disturbed replicas; make foreign  odd values in Redis and a large journal (all are in make chaos)"
 	@echo "make azure   the real az against the local Azure, the long form"
 	@echo "make triage-rounds  10,000 rounds of the triage against recycled process numbers"
 	@echo "make approvals   2,000 approvals through a bad network, on a simulated clock; make soak   an hour of cases; make bench-ack   acknowledgements beside Bolt"
@@ -75,7 +75,8 @@ unit:
 
 faults:
 	@echo "== tests with injected faults"
-	@$(GO) test -tags faultinject -timeout 20m ./audit/... ./store/... ./internal/fault/...
+	@$(GO) test -tags faultinject -timeout 20m -run Fault ./audit ./store/file
+	@$(GO) test -tags faultinject -timeout 20m ./internal/fault/...
 
 e2e:
 	@echo "== end to end, with a sample of the kill points"
@@ -106,6 +107,8 @@ fleet:
 foreign:
 	@echo "== every kind of key in Redis written over in every way"
 	@GHOST_POISONS=4 $(GO) test -timeout 30m -count 1 -v -run '^TestPoisonedKeys$$' ./internal/e2e/...
+	@echo "== a journal of 100 MB"
+	@GHOST_JOURNAL_MB=100 $(GO) test -timeout 30m -count 1 -v -run '^TestLargeJournal$$' ./internal/e2e/...
 
 approvals:
 	@echo "== 2,000 approvals by 50 people in 40 channels through a bad network, on a simulated clock (minutes)"

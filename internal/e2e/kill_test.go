@@ -18,8 +18,8 @@ import (
 // killSample is how many writes of each case make test kills at, at random;
 // GHOST_CHAOS=all kills at every one (make chaos), GHOST_CHAOS=N at N of them.
 const (
-	killSample      = 20
-	killSampleModel = 40
+	killSample      = 12
+	killSampleModel = 24
 )
 
 // TestKillAtEveryWrite kills the bot at write k of a case with one modification,

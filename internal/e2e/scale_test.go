@@ -577,9 +577,11 @@ func (s *scale) waiting(b *testing.B) {
 		ds = append(ds, d)
 		paths[d] = path
 	}
-	for _, d := range slices.Sorted(maps.Keys(paths)) {
-		b.Logf("%4d ms: %s", d.Milliseconds(), paths[d])
+	var slow strings.Builder
+	for _, d := range slices.Backward(slices.Sorted(maps.Keys(paths))) {
+		fmt.Fprintf(&slow, "\n%4d ms: %s", d.Milliseconds(), paths[d])
 	}
+	b.Log("ms after each press: " + slow.String()) // -test.v shows more than ten lines
 	s.add(figure{what: "click to command start, p99", value: float64(quantile(ds, 0.99).Microseconds()) / 1000, unit: "ms", most: 200, note: fmt.Sprintf("p50 %.1f ms of %d clicks", float64(quantile(ds, 0.5).Microseconds())/1000, len(ds))})
 	b.Logf("%d goroutines", f.goroutines())
 }
@@ -630,8 +632,13 @@ func (f fleet) pressOnce(b *testing.B, feed *feed, i int) (took time.Duration, p
 		}
 		for line := range strings.Lines(string(text)) {
 			var e entry
-			if json.Unmarshal([]byte(line), &e) == nil && e.Time.After(pressed) {
-				path += fmt.Sprintf(" %s %d", e.Kind, e.Time.Sub(pressed).Milliseconds())
+			var answer struct{ At time.Time } // when an answer was stored
+			if json.Unmarshal([]byte(line), &e) != nil || !e.Time.After(pressed) {
+				continue
+			}
+			path += fmt.Sprintf(" %s %d", e.Kind, e.Time.Sub(pressed).Milliseconds())
+			if e.Kind == "decided" && json.Unmarshal(e.Body, &answer) == nil {
+				path += fmt.Sprintf(" (stored %d)", answer.At.Sub(pressed).Milliseconds())
 			}
 		}
 	}

@@ -16,7 +16,7 @@ func soakTime(t *testing.T) time.Duration {
 	t.Helper()
 	s := os.Getenv("GHOST_SOAK")
 	if s == "" {
-		return 2 * time.Minute
+		return time.Minute
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 30*time.Second {
