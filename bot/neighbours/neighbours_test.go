@@ -30,12 +30,12 @@ func TestNear(t *testing.T) {
 	mine.From = "ghost_20260314_104513"
 	oldest := opening("ghost_20260314_104512", "checkout is slow", when)
 	replaced := opening(mine.From, "checkout is slow", when.Add(time.Second))
-	second := opening("ghost_20260314_104514", "checkout is slow", when.Add(2*time.Second))
-	twelfth := opening("ghost_20260314_104514_12", "checkout is slow", when.Add(2*time.Second+time.Millisecond))
+	second := opening("ghost_20260314_104514-2", "checkout is slow", when.Add(2*time.Second))
+	twelfth := opening("ghost_20260314_104514-12", "checkout is slow", when.Add(2*time.Second+time.Millisecond))
 	other := opening("ghost_20260314_104515", "dns fails", when.Add(3*time.Second))
 	third := opening("ghost_20260314_104516", "checkout is slow", when.Add(4*time.Second))
 	newer := opening("ghost_20260314_104521", "checkout is slow", when.Add(9*time.Second))
-	twin := opening("ghost_20260314_104520_2", "checkout is slow", mine.Created)
+	twin := opening("ghost_20260314_104520-2", "checkout is slow", mine.Created)
 	elsewhere := opening("ghost_20260314_104517", "checkout is slow", when.Add(5*time.Second))
 	elsewhere.Place.Transport = "terminal"
 	for _, c := range []struct {
