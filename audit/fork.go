@@ -223,7 +223,14 @@ func (l *Log) Recover(ctx context.Context) error {
 		return err
 	}
 	var named map[string]bool
+	var mine []string
+	for _, j := range journals(l.o.SID) {
+		mine = append(mine, FileName(l.o.SID, j))
+	}
 	for _, f := range found {
+		if !slices.ContainsFunc(mine, func(name string) bool { return strings.HasPrefix(f.Name(), name) }) {
+			continue // of another case: there are tens of thousands of files
+		}
 		base := forkForm.ReplaceAllString(f.Name(), "")
 		if base == f.Name() || !l.owns(base) {
 			continue
