@@ -75,8 +75,7 @@ unit:
 
 faults:
 	@echo "== tests with injected faults"
-	@$(GO) test -tags faultinject -timeout 20m -run Fault ./audit ./store/file
-	@$(GO) test -tags faultinject -timeout 20m ./internal/fault/...
+	@$(GO) test -tags faultinject -timeout 20m ./audit ./store/file ./internal/fault/...
 
 e2e:
 	@echo "== end to end, with a sample of the kill points"

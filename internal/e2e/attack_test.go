@@ -47,7 +47,7 @@ func (l *lab) trapAt(channel, addr string) trap {
 }
 
 // keep opens the card's edit window and leaves it open: an optional command is not
-// withdrawn meanwhile, however slow the machine is.
+// withdrawn for proposal.EditHold, as it is after its patience on a slow machine.
 func (tr trap) keep(who string) {
 	tr.t.Helper()
 	if o := tr.click(tr.channel, who, tr.card.TS, "Modify"); o.ViewID == "" {

@@ -11,10 +11,11 @@ import (
 	"time"
 )
 
-// caseLimit is how long an incident may take from the command to the report;
-// commandLimit is how many commands it may run.
+// caseLimit is how long an incident may take from the command to the report, closeLimit
+// how long a case may take to close; commandLimit is how many commands it may run.
 const (
 	caseLimit    = 60 * time.Second
+	closeLimit   = 90 * time.Second // with a journal of 100 MB and the race detector
 	commandLimit = 15
 )
 
@@ -91,7 +92,7 @@ func (l *lab) report(channel, what string) message {
 // closed waits until the case is closed, so that its journals are complete.
 func (l *lab) closed(sid string) {
 	l.t.Helper()
-	l.until(90*time.Second, "the case is closed", func() bool { return l.isClosed(sid) })
+	l.until(closeLimit, "the case is closed", func() bool { return l.isClosed(sid) })
 }
 
 func (l *lab) isClosed(sid string) bool {

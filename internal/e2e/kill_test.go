@@ -282,7 +282,7 @@ func (c *chaos) settle(ok func() bool) {
 func (c *chaos) check() {
 	c.t.Helper()
 	sid := c.sid("incidents", "checkout")
-	c.until(20*time.Second, "the case is closed", func() bool {
+	c.until(closeLimit, "the case is closed", func() bool {
 		if c.dead() {
 			c.deaths++
 			c.run()

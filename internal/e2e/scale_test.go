@@ -632,13 +632,13 @@ func (f fleet) pressOnce(b *testing.B, feed *feed, i int) (took time.Duration, p
 		}
 		for line := range strings.Lines(string(text)) {
 			var e entry
-			var answer struct{ At time.Time } // when an answer was stored
+			var answer struct{ At time.Time } // when a process looked at the press, before it stored the answer
 			if json.Unmarshal([]byte(line), &e) != nil || !e.Time.After(pressed) {
 				continue
 			}
 			path += fmt.Sprintf(" %s %d", e.Kind, e.Time.Sub(pressed).Milliseconds())
 			if e.Kind == "decided" && json.Unmarshal(e.Body, &answer) == nil {
-				path += fmt.Sprintf(" (stored %d)", answer.At.Sub(pressed).Milliseconds())
+				path += fmt.Sprintf(" (looked at %d)", answer.At.Sub(pressed).Milliseconds())
 			}
 		}
 	}
