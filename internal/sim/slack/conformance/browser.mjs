@@ -57,6 +57,31 @@ await modal.locator('button[type=submit]').click();
 await modal.waitFor({ state: 'detached' });
 await step('submitted');
 
+// What happens while the page reads the state anew is not lost, although that state is older. The
+// conversation with the app, which comes into being here, has the page read it.
+{
+  let release, asked;
+  const held = new Promise(r => release = r), reading = new Promise(r => asked = r);
+  await page.route('**/lab/state*', async route => {
+    const old = await route.fetch();
+    asked();
+    await held;
+    await route.fulfill({ response: old });
+  });
+  const me = await page.evaluate(() => sessionStorage.getItem('me') || localStorage.getItem('me') || 'U0ONCALL01');
+  await lab('home', { user: me });
+  await reading;
+  await lab('message', { channel: 'C0LAB00001', user: 'U0COMMAND1', text: 'said while the page reads' });
+  await new Promise(r => setTimeout(r, 300)); // the stream has brought it
+  const here = page.waitForResponse('**/lab/state*').then(r => r.finished());
+  release();
+  await here;
+  await page.waitForTimeout(300); // it is drawn
+  assert.equal(await page.locator('#channel .msg', { hasText: 'said while the page reads' }).count(), 1, 'a message that came meanwhile stays');
+  await page.unroute('**/lab/state*');
+  await step('read anew');
+}
+
 // Another person sees no ephemeral of the first, and clicks.
 await become(page, 'guest-vendor');
 await page.locator('#channel .msg').first().waitFor();

@@ -33,6 +33,9 @@ export const recall = key => localStorage.getItem(S.me + ' ' + key) || '';
 
 let stream;
 let epoch = 0;
+let reads = 0;
+let ready = false;
+let queue = []; // what came since the state that is being read was asked for
 
 // connect opens the event stream first and reads the state then: nothing falls between. Events are
 // applied by ts, so that seeing one twice does no harm.
@@ -40,25 +43,31 @@ export function connect() {
   const mine = ++epoch;
   if (stream) stream.close();
   stream = new EventSource('/lab/events?user=' + S.me);
-  let queue = [];
-  let ready = false;
-  stream.addEventListener('ready', async () => {
-    queue = []; ready = false;
-    const state = await api('state?user=' + S.me).catch(() => null);
-    if (!state || mine !== epoch) return;
-    const people = state.users.filter(u => !u.is_bot && !u.deleted);
-    if (people.length && !people.some(u => u.id === S.me)) { actAs(people[0].id); connect(); return; }
-    take(state);
-    ready = true;
-    queue.forEach(apply);
-    changed('all');
-  });
-  stream.onmessage = m => {
-    const e = JSON.parse(m.data);
-    if (!ready) { queue.push(e); return; }
-    apply(e);
-  };
+  queue = []; ready = false;
+  stream.addEventListener('ready', () => { queue = []; read(mine); });
+  stream.onmessage = m => event(JSON.parse(m.data));
   stream.onerror = () => { if (S.connected) { S.connected = false; changed('top'); } };
+}
+
+// read takes the whole state. Events wait until it is here: it may be older than they are.
+async function read(mine) {
+  const turn = ++reads;
+  ready = false;
+  const state = await api('state?user=' + S.me).catch(() => null);
+  if (mine !== epoch || turn !== reads) return;
+  if (!state) { setTimeout(() => { if (mine === epoch && turn === reads) read(mine); }, 1000); return; }
+  const people = state.users.filter(u => !u.is_bot && !u.deleted);
+  if (people.length && !people.some(u => u.id === S.me)) { actAs(people[0].id); connect(); return; }
+  take(state);
+  ready = true;
+  const came = queue;
+  queue = [];
+  came.forEach(event);
+  changed('all');
+}
+
+function event(e) {
+  if (ready) apply(e); else queue.push(e);
 }
 
 function take(st) {
@@ -99,7 +108,7 @@ function apply(e) {
       break;
     case 'sockets': S.sockets = Number(e.text); notice(S.sockets > 0, 1500); changed('top'); break;
     case 'pages': api('pages').then(p => { S.pages = p; changed('top'); }); break;
-    case 'channel': api('state?user=' + S.me).then(st => { take(st); changed('all'); }); break;
+    case 'channel': read(epoch); break;
     case 'click_failed': S.warnings.set(e.ts, e.text); changed('messages ' + e.channel); break;
   }
 }
