@@ -210,40 +210,43 @@ func keepFork(dir *beneath.Dir, name string, data []byte) error {
 	}
 }
 
-// Recover writes an entry about every file that [Fork] has moved lines to and that no entry
-// names yet.
-func (l *Log) Recover(ctx context.Context) error {
+// Forks are the files of a directory that [Fork] has moved lines to, of all cases.
+func Forks(dir string) (names []string, err error) {
+	d, err := beneath.Create(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer d.Close()
+	found, err := d.Entries()
+	for _, f := range found {
+		if strings.Contains(f.Name(), ".fork-") && forkForm.MatchString(f.Name()) {
+			names = append(names, f.Name())
+		}
+	}
+	return names, err
+}
+
+// Recover writes an entry about every file of forks that belongs to this case and that no entry
+// names yet. See [Forks].
+func (l *Log) Recover(ctx context.Context, forks []string) error {
+	mine := slices.DeleteFunc(slices.Clone(forks), func(name string) bool { return !l.owns(forkForm.ReplaceAllString(name, "")) })
+	if len(mine) == 0 {
+		return nil
+	}
 	dir, err := beneath.Create(l.o.Dir)
 	if err != nil {
 		return err
 	}
 	defer dir.Close()
-	found, err := dir.Entries()
+	named, err := l.recovered()
 	if err != nil {
 		return err
 	}
-	var named map[string]bool
-	var mine []string
-	for _, j := range journals(l.o.SID) {
-		mine = append(mine, FileName(l.o.SID, j))
-	}
-	for _, f := range found {
-		if !slices.ContainsFunc(mine, func(name string) bool { return strings.HasPrefix(f.Name(), name) }) {
-			continue // of another case: there are tens of thousands of files
-		}
-		base := forkForm.ReplaceAllString(f.Name(), "")
-		if base == f.Name() || !l.owns(base) {
+	for _, name := range mine {
+		if named[name] {
 			continue
 		}
-		if named == nil {
-			if named, err = l.recovered(); err != nil {
-				return err
-			}
-		}
-		if named[f.Name()] {
-			continue
-		}
-		r, err := describe(dir, f.Name())
+		r, err := describe(dir, name)
 		if err != nil {
 			return err
 		}

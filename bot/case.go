@@ -40,6 +40,7 @@ type holder struct {
 
 	at     Place  // where people see the case, when the store does not tell
 	found  uint64 // entries that were there before this holder wrote one
+	told   bool   // a report is among them
 	sweeps bool   // it investigates nothing: one is like every other
 	recall bool   // nobody has looked for closed cases that look like this one yet
 
@@ -150,7 +151,8 @@ func (h *holder) carry(ctx context.Context) error {
 	h.lost, h.stop = lost, stop
 	wg.Go(func() { v.Run(live) }) // first: people see the case while the others are looked through
 	wg.Go(func() { h.keep(live) })
-	if h.paired.Store(h.sweeps); !h.sweeps {
+	h.paired.Store(h.sweeps || h.woken) // a case sleeps once its neighbours have been told
+	if !h.paired.Load() {
 		wg.Go(func() { h.neighbours(live); h.paired.Store(true) })
 	}
 	h.inside()
@@ -170,13 +172,14 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	h.found = uint64(len(entries))
+	h.found, h.told = uint64(len(entries)), false
 	opened, last := false, ""
 	h.sweeps = h.info.Opening.Kind != ""
 	h.recall = !h.sweeps
 	for _, e := range entries {
 		opened = opened || e.Kind == "opened"
 		h.recall = h.recall && e.Kind != agent.KindRecalled && e.Kind != agent.KindTurn
+		h.told = h.told || e.Kind == show.KindOfReport
 		var t show.Takeover
 		if e.Kind == show.KindOfTakeover && json.Unmarshal(e.Body, &t) == nil {
 			last = t.Owner
@@ -286,9 +289,7 @@ func (f *following) Run(ctx context.Context) {
 // investigate runs the agent, writes the report and closes the case once people
 // can see it. live outlives a stop by a person, so that the end is still shown.
 func (h *holder) investigate(ctx, live context.Context, v viewer, resume bool) error {
-	if done, err := h.reported(); err != nil {
-		return err
-	} else if !done {
+	if !h.told {
 		if err := h.conclude(ctx, live, resume); err != nil {
 			return err
 		}
@@ -301,16 +302,6 @@ func (h *holder) investigate(ctx, live context.Context, v viewer, resume bool) e
 		return err
 	}
 	return h.close(live, v)
-}
-
-func (h *holder) reported() (bool, error) {
-	entries, err := h.log.Since(0)
-	for _, e := range entries {
-		if e.Kind == show.KindOfReport {
-			return true, err
-		}
-	}
-	return false, err
 }
 
 func (h *holder) conclude(ctx, live context.Context, resume bool) error {

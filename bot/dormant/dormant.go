@@ -173,8 +173,12 @@ func (k *Keeper) ready(now time.Time) (sids []string) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	var ripe, stale []string
+	var conns uint64
+	if k.o.Renewed != nil && len(k.cases) > 0 {
+		conns = k.o.Renewed()
+	}
 	for sid, h := range k.cases {
-		if h.check.IsZero() && k.o.Renewed != nil && k.o.Renewed() != h.Conns {
+		if h.check.IsZero() && k.o.Renewed != nil && conns != h.Conns {
 			h.check = later(now.Add(spread(sid)), h.since.Add(checkEvery))
 		}
 		switch {

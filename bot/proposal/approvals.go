@@ -111,14 +111,18 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 
 // offer makes people able to answer p, unless the rules refuse it without asking.
 func (a *Approvals) offer(ctx context.Context, p safeexec.Proposal) (d safeexec.Decision, refused bool, err error) {
-	data, err := a.new(ctx, p)
-	if err != nil {
-		return d, false, err
-	}
 	// Stored with its entry by Append; an entry whose commit the store has lost, and a
 	// gate that journals by itself, find it made here.
-	if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
-		return d, false, fmt.Errorf("store proposal: %w", err)
+	if _, err := a.DB.Get(ctx, Key(a.SessionID, p.ID)); errors.Is(err, store.ErrNotFound) {
+		data, err := a.new(ctx, p)
+		if err != nil {
+			return d, false, err
+		}
+		if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
+			return d, false, fmt.Errorf("store proposal: %w", err)
+		}
+	} else if err != nil {
+		return d, false, fmt.Errorf("read proposal: %w", err)
 	}
 	if err := a.supersede(ctx, p.Replaces); err != nil {
 		return d, false, fmt.Errorf("supersede %s: %w", p.Replaces, err)
@@ -164,14 +168,17 @@ func (a *Approvals) supersede(ctx context.Context, auditID string) error {
 // look reads the proposal and lets it expire when its time has come. seen is what
 // the last look found, so that a poll that finds the same decodes nothing.
 func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (safeexec.Decision, time.Time, bool, error) {
-	now, err := a.DB.Now(ctx)
-	if err != nil {
-		return safeexec.Decision{}, time.Time{}, false, err
-	}
 	if err := seen.reload(ctx, a.DB, a.SessionID, id); err != nil {
 		return safeexec.Decision{}, time.Time{}, false, err
 	}
 	p := *seen
+	if d, ok := p.Decision(); ok {
+		return d, time.Time{}, true, nil
+	}
+	now, err := a.DB.Now(ctx)
+	if err != nil {
+		return safeexec.Decision{}, time.Time{}, false, err
+	}
 	if ended := p.unanswered(now); ended != "" {
 		p.State, p.At = ended, now
 		if ended == StateCancelled {
@@ -182,12 +189,11 @@ func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (safeexec
 		}
 		return safeexec.Decision{}, now, false, nil
 	}
-	d, ok := p.Decision()
 	until := p.Proposal.Expires
 	if at := p.WithdrawAt(); !at.IsZero() && at.Before(until) {
 		until = at
 	}
-	return d, until, ok, nil
+	return safeexec.Decision{}, until, false, nil
 }
 
 // unanswered is the state that a pending proposal has reached by the clock alone.

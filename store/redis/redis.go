@@ -313,14 +313,16 @@ func (db *DB) Lines(ctx context.Context, scope string, after uint64) ([]store.Li
 		if err != nil {
 			return nil, fmt.Errorf("lines of %s: %w", scope, err)
 		}
-		if len(r) < 6 {
-			return out, nil
-		}
+		size := 0 // as the script counts it: a page that is not full is the last
 		for i := 1; i+4 < len(r); i += 5 {
 			if after, err = strconv.ParseUint(r[i], 10, 64); err != nil {
 				return nil, fmt.Errorf("lines of %s: %w: %q is no number of a line", scope, ErrPoisoned, r[i])
 			}
 			out = append(out, store.Line{Journal: r[i+1], N: after, Prev: r[i+2], Hash: r[i+3], Data: []byte(r[i+4])})
+			size += len(r[i+4]) + 256
+		}
+		if size < pageBytes {
+			return out, nil
 		}
 	}
 }

@@ -16,6 +16,7 @@ type hints struct {
 	sub   *goredis.PubSub
 	wants map[string][]chan struct{} // channel -> watchers
 	has   map[string]bool            // subscribed
+	moved map[string]bool            // channels whose watchers came or went: there may be thousands of others
 	poke  chan struct{}
 	done  chan struct{}
 	wg    sync.WaitGroup
@@ -32,19 +33,21 @@ func (db *DB) Watch(ctx context.Context, scope string) <-chan struct{} {
 	defer h.mu.Unlock()
 	if h.sub == nil && h.poke == nil {
 		h.sub = db.client.Subscribe(context.Background())
-		h.wants, h.has = map[string][]chan struct{}{}, map[string]bool{}
+		h.wants, h.has, h.moved = map[string][]chan struct{}{}, map[string]bool{}, map[string]bool{}
 		h.poke, h.done = make(chan struct{}, 1), make(chan struct{})
 		sub := h.sub // close takes the field away while they run
 		h.wg.Go(func() { h.listen(sub) })
 		h.wg.Go(func() { h.subscribe(sub) })
 	}
 	h.wants[name] = append(h.wants[name], c)
-	h.wake()
+	h.wake(name)
 	context.AfterFunc(ctx, func() { h.leave(name, c) })
 	return c
 }
 
-func (h *hints) wake() {
+// wake has [hints.subscribe] look at a channel. The caller holds h.mu.
+func (h *hints) wake(name string) {
+	h.moved[name] = true
 	select {
 	case h.poke <- struct{}{}:
 	default:
@@ -65,7 +68,7 @@ func (h *hints) leave(name string, c chan struct{}) {
 		delete(h.wants, name)
 	}
 	close(c)
-	h.wake()
+	h.wake(name)
 }
 
 // listen passes on what was published.
@@ -104,18 +107,17 @@ func (h *hints) subscribe(sub *goredis.PubSub) {
 		}
 		var add, drop []string
 		h.mu.Lock()
-		for name := range h.wants {
-			if !h.has[name] {
+		for name := range h.moved {
+			switch wanted := h.wants[name] != nil; {
+			case wanted && !h.has[name]:
 				h.has[name] = true
 				add = append(add, name)
-			}
-		}
-		for name := range h.has {
-			if h.wants[name] == nil {
+			case !wanted && h.has[name]:
 				delete(h.has, name)
 				drop = append(drop, name)
 			}
 		}
+		clear(h.moved)
 		h.mu.Unlock()
 		if len(add) > 0 {
 			_ = sub.Subscribe(context.Background(), add...)

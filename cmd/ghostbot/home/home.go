@@ -67,6 +67,8 @@ type State struct {
 	lock   store.Lease
 	looked atomic.Int64 // when the store was last asked whether it is still fit
 	lost   sync.Map     // session id -> what its journals said when they were opened on a store that may have forgotten
+	native sync.Map     // session ids of which [State.OpenLog] found that the store has forgotten nothing, for the next [State.Lost]
+	forks  forks
 }
 
 // ErrServed means that another process serves the state directory.
@@ -181,6 +183,9 @@ func (s *State) Lost(ctx context.Context, sid string) (string, error) {
 	if s.shared == nil {
 		return "", nil
 	}
+	if _, looked := s.native.LoadAndDelete(sid); looked {
+		return "", nil // an epoch that began since refuses the lease under which it was looked
+	}
 	native, from, to, err := s.shared.Native(ctx, sid)
 	if err != nil || native {
 		return "", err
@@ -245,9 +250,13 @@ func (s *State) still(ctx context.Context) {
 // files here. A fence that is not larger than those of the entries is given up: the next
 // one is.
 func (s *State) compare(ctx context.Context, log *audit.Log, sid string, fence uint64) error {
+	s.native.Delete(sid)
 	native, _, _, err := s.shared.Native(ctx, sid)
 	if err != nil || native {
 		s.lost.Delete(sid)
+		if native && err == nil {
+			s.native.Store(sid, true)
+		}
 		return err
 	}
 	entries, err := log.Entries()
@@ -333,6 +342,7 @@ func (s *State) OpenLog(ctx context.Context, sid string, fence uint64) (*audit.L
 	}
 	if errors.Is(err, audit.ErrDiverged) {
 		moved, ferr := audit.Fork(ctx, s.o.Ring.Options(o))
+		s.forks.forget()
 		if ferr != nil || !moved {
 			return nil, errors.Join(err, ferr)
 		}
@@ -340,7 +350,10 @@ func (s *State) OpenLog(ctx context.Context, sid string, fence uint64) (*audit.L
 		log, err = s.o.Ring.Open(ctx, o)
 	}
 	if err == nil {
-		err = log.Recover(ctx)
+		var names []string
+		if names, err = s.forks.names(s.o.Ring.Dir()); err == nil {
+			err = log.Recover(ctx, names)
+		}
 	}
 	if err == nil && sid != audit.Register {
 		s.still(ctx)
