@@ -318,9 +318,7 @@ func TestTornJournal(t *testing.T) {
 	f.WriteString(`{"session_id":"` + sid + `","journal":"case","n":99,"ti`)
 	f.Close()
 	l.run()
-	card := l.find(20*time.Second, "incidents", "checkout", "Approval needed: ")
-	l.deny("incidents", l.approver(0), card.TS)
-	l.report("incidents", "checkout")
+	l.denyRest("incidents", "checkout")
 	l.closed(sid)
 	l.checkCase("incidents", "checkout", sid)
 	torn, err := filepath.Glob(path + ".torn-*")
@@ -561,12 +559,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	l.kill()
 	l.run()
-	for _, m := range l.thread("incidents", "checkout") {
-		if strings.HasPrefix(m.Text, "Approval needed: ") {
-			l.deny("incidents", l.approver(0), m.TS)
-		}
-	}
-	l.report("incidents", "checkout")
+	l.denyRest("incidents", "checkout")
 	l.closed(sid)
 	l.checkCase("incidents", "checkout", sid)
 }
