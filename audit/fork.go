@@ -247,6 +247,9 @@ func (l *Log) Recover(ctx context.Context, forks []string) error {
 			continue
 		}
 		r, err := describe(dir, name)
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // deleted since it was listed
+		}
 		if err != nil {
 			return err
 		}
@@ -285,6 +288,11 @@ func (l *Log) recovered() (map[string]bool, error) {
 
 // describe says what stands in a file of moved lines.
 func describe(dir *beneath.Dir, name string) (Recovered, error) {
+	f, err := dir.Open(name, os.O_RDONLY)
+	if err != nil {
+		return Recovered{}, err
+	}
+	f.Close()
 	all, err := content(dir, name)
 	if err != nil {
 		return Recovered{}, err

@@ -50,7 +50,8 @@ type holder struct {
 	rest   *rest   // why the case is let go of; nil: it is not
 	shows  *thread.Projector
 	behind bool        // its thread does not show everything, now that nobody does anything for it
-	paired atomic.Bool // neighbours have been told, or are not
+	paired atomic.Bool // neighbours have been told, or are not: the case may sleep
+	named  bool        // they were told; read once paired
 }
 
 func (h *holder) fence() uint64 { return h.lease.Load().Fence }
@@ -151,9 +152,9 @@ func (h *holder) carry(ctx context.Context) error {
 	h.lost, h.stop = lost, stop
 	wg.Go(func() { v.Run(live) }) // first: people see the case while the others are looked through
 	wg.Go(func() { h.keep(live) })
-	h.paired.Store(h.sweeps || h.woken) // a case sleeps once its neighbours have been told
+	h.paired.Store(h.sweeps || h.named)
 	if !h.paired.Load() {
-		wg.Go(func() { h.neighbours(live); h.paired.Store(true) })
+		wg.Go(func() { h.named = h.neighbours(live); h.paired.Store(true) })
 	}
 	h.inside()
 	if err := h.remember(live); err != nil {

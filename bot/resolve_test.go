@@ -366,11 +366,10 @@ func TestEditable(t *testing.T) {
 func TestExpiry(t *testing.T) {
 	got := make(chan safeexec.Decision, 1)
 	of := newOffice(t, func(ctx context.Context, p Parts) error {
-		pr, err := propose(ctx, p, "tcpdump")
+		pr, err := proposeFor(ctx, p, 100*time.Millisecond, "tcpdump")
 		if err != nil {
 			return err
 		}
-		pr.Expires = time.Now().Add(100 * time.Millisecond)
 		d, err := p.Approver.Ask(ctx, pr)
 		got <- d
 		got <- d

@@ -68,7 +68,7 @@ func (d *Desk) away(ctx context.Context, sid string, c dormant.Case, err error) 
 // acquire takes the lease, or goes on with the one that was kept.
 func (h *holder) acquire(ctx context.Context, was *dormant.Case) error {
 	if was != nil {
-		h.woken, h.conns = true, &was.Conns
+		h.woken, h.conns, h.named = true, &was.Conns, was.Named
 		h.lease.Store(&was.Lease)
 		return nil
 	}
@@ -139,5 +139,5 @@ func (h *holder) sleep(ctx context.Context) error {
 }
 
 func dormantCase(h *holder, l store.Lease, until time.Time) dormant.Case {
-	return dormant.Case{Lease: l, Until: until, Place: h.at, Conns: h.shows.Conns()}
+	return dormant.Case{Lease: l, Until: until, Place: h.at, Conns: h.shows.Conns(), Named: h.named}
 }

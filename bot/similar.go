@@ -33,11 +33,11 @@ func neighbour(c CaseInfo) neighbours.Case {
 
 // neighbours tells people of open cases that look at the same: in this thread, and then
 // in theirs. Nothing waits for it, and what fails is left alone: it is a courtesy.
-// After a crash it is done again, and counts once.
-func (h *holder) neighbours(ctx context.Context) {
+// After a crash it is done again, and counts once. It reports whether it need not be done again.
+func (h *holder) neighbours(ctx context.Context) bool {
 	done := store.Key{Scope: h.sid, Name: "seen/" + store.KeyPart("neighbours")}
 	if _, err := h.d.o.DB.Get(ctx, done); err == nil {
-		return
+		return true
 	}
 	f := h.d.finder()
 	sids, err := h.nameSimilar(ctx, f)
@@ -58,6 +58,7 @@ func (h *holder) neighbours(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		h.d.o.Log.Warn("similar cases are not named to each other", "session_id", h.sid, "err", err)
 	}
+	return err == nil
 }
 
 // nameSimilar writes into a new case which open ones look at the same, unless that

@@ -30,6 +30,7 @@ type Case struct {
 	Until time.Time    // when it wakes by itself; zero: never
 	Place thread.Place // where people see it
 	Conns uint64       // connections to people when its open cards were last looked through
+	Named bool         // it and the open cases that look at the same are named to each other
 }
 
 // Options are what a Keeper is made of. All are required, but Renewed.

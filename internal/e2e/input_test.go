@@ -318,6 +318,7 @@ func TestTornJournal(t *testing.T) {
 	f.WriteString(`{"session_id":"` + sid + `","journal":"case","n":99,"ti`)
 	f.Close()
 	l.run()
+	l.find(20*time.Second, "incidents", "checkout", "Approval needed: ")
 	l.denyRest("incidents", "checkout")
 	l.closed(sid)
 	l.checkCase("incidents", "checkout", sid)

@@ -444,26 +444,32 @@ func TestNewerFormat(t *testing.T) {
 	}
 }
 
-// TestLongJournal keeps and reads 100 MB of one case, a page at a time.
+// TestLongJournal keeps and reads 100 MB of one case, a page at a time; and small lines, whose
+// page ends by what the script adds for each: both sides must count the same.
 func TestLongJournal(t *testing.T) {
 	s := sim.Start(t)
 	db := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
-	prev := strings.Repeat("0", 64)
-	const lines, size = 100, 1 << 20
-	for n := range lines {
-		l := store.Line{Journal: "shell", N: uint64(n + 1), Prev: prev, Hash: fmt.Sprintf("%064x", n+1), Data: []byte(strings.Repeat("x", size))}
-		prev = l.Hash
-		if err := db.Commit(t.Context(), store.Commit{Scope: sid, Lines: []store.Line{l}}); err != nil {
-			t.Fatal(err)
+	for scope, j := range map[string]struct{ lines, size, each int }{sid: {100, 1 << 20, 1}, "ghost_20260314_104513": {12000, 100, 200}} {
+		prev := strings.Repeat("0", 64)
+		for n := 0; n < j.lines; {
+			c := store.Commit{Scope: scope}
+			for range j.each {
+				n++
+				l := store.Line{Journal: "shell", N: uint64(n), Prev: prev, Hash: fmt.Sprintf("%064x", n), Data: []byte(strings.Repeat("x", j.size))}
+				c.Lines, prev = append(c.Lines, l), l.Hash
+			}
+			if err := db.Commit(t.Context(), c); err != nil {
+				t.Fatal(err)
+			}
 		}
-	}
-	got, err := db.Lines(t.Context(), sid, 0)
-	if err != nil || len(got) != lines {
-		t.Fatalf("%d lines (%v), want %d", len(got), err, lines)
-	}
-	for i, l := range got {
-		if l.N != uint64(i+1) || len(l.Data) != size {
-			t.Fatalf("line %d is number %d of %d bytes", i+1, l.N, len(l.Data))
+		got, err := db.Lines(t.Context(), scope, 0)
+		if err != nil || len(got) != j.lines {
+			t.Fatalf("%s: %d lines (%v), want %d", scope, len(got), err, j.lines)
+		}
+		for i, l := range got {
+			if l.N != uint64(i+1) || len(l.Data) != j.size {
+				t.Fatalf("%s: line %d is number %d of %d bytes", scope, i+1, l.N, len(l.Data))
+			}
 		}
 	}
 }

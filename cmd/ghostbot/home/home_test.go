@@ -276,7 +276,7 @@ func TestRecoveredInAnotherEpoch(t *testing.T) {
 		} else if err := os.WriteFile(name+".fork-1", nil, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		s.forks.forget() // as of the process that comes after a crash
+		s.forks.at = time.Now().Add(-forksAge) // another process left the file
 		log, err := s.OpenLog(t.Context(), sid, acquire(t, s).Fence)
 		if err != nil {
 			t.Errorf("%s: %v", want, err)

@@ -88,7 +88,7 @@ await press(page, card(page), /^Deny/);
 await modal(page).getByRole('button', { name: 'Skip' }).click();
 await page.locator(`#thread .msg[data-ts="${first}"]`).getByRole('button', { name: /^Deny/ }).waitFor({ state: 'detached' });
 const ended = page.locator('#thread .msg', { hasText: 'Investigation ended' });
-await card(page).or(ended).first().waitFor();
+await card(page).or(ended).first().waitFor({ timeout: 90_000 });
 if (await ended.count() === 0) { // another optional one, which the words of whoever joined asked for
   await press(page, card(page), /^Deny/);
   await modal(page).getByRole('button', { name: 'Skip' }).click();

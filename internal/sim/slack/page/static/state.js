@@ -62,7 +62,8 @@ async function read(mine) {
   ready = true;
   const came = queue;
   queue = [];
-  came.forEach(event);
+  came.filter(e => e.kind !== 'channel').forEach(event);
+  if (came.some(e => e.kind === 'channel')) read(mine); // once for all of them
   changed('all');
 }
 
