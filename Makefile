@@ -70,8 +70,9 @@ check:
 unit:
 	@echo "== tests with the race detector"
 	@rm -f $(SKIPS)
-	@# one package at a time: tests against real services have real time-outs
-	@TEST_SKIPS=$(SKIPS) bash -o pipefail -c '$(GO) test -race -p 1 -timeout 25m -v ./... 2>&1 | scripts/results'
+	@# one package at a time: tests against real services have real time-outs. A program with the race
+	@# detector sleeps for a second before it ends, to hear of late races: each verb of each script, too
+	@TEST_SKIPS=$(SKIPS) GORACE=atexit_sleep_ms=50 bash -o pipefail -c '$(GO) test -race -p 1 -timeout 25m -v ./... 2>&1 | scripts/results'
 
 faults:
 	@echo "== tests with injected faults"
