@@ -37,7 +37,7 @@ var arrows = map[string][]string{
 	"ghostbot/triage/act":          {"ghostbot/triage/model", "ghostbot/triage/pidfd", "ghostbot/triage/plan", "ghostbot/triage/policy", "ghostbot/triage/proc", "ghostbot/triage/scan", "ghostbot/triage/session"},
 	"ghostbot/triage/view":         {"ghostbot/triage/act", "ghostbot/triage/model", "ghostbot/triage/plan", "ghostbot/triage/scan", "ghostbot/triage/session"},
 	"ghostbot/cmd/ghostbot/answer": {"ghostbot/audit"},
-	"ghostbot/cmd/ghostbot/triage": {"ghostbot/cmd/ghostbot/answer", "ghostbot/triage", "ghostbot/triage/...", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/safeexec/redact"},
+	"ghostbot/cmd/ghostbot/triage": {"ghostbot/cmd/ghostbot/answer", "ghostbot/cmd/ghostbot/options", "ghostbot/triage", "ghostbot/triage/...", "ghostbot/safeexec", "ghostbot/safeexec/policy", "ghostbot/safeexec/redact"},
 
 	"ghostbot/triage/proc":    {},
 	"ghostbot/triage/model":   {},

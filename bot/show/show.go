@@ -477,6 +477,13 @@ func (s *Fold) proposed(e agent.Entry) {
 			c.Separates = h.Description
 		}
 	}
+	if p.Edited { // whoever decides must not take words about the one before for words about this
+		for _, text := range []*string{&c.Why, &c.Means} {
+			if *text != "" {
+				*text = "of the command before it was edited: " + *text
+			}
+		}
+	}
 	if p.Patience > 0 {
 		c.Withdraw = e.Time.Add(p.Patience)
 	}
@@ -567,6 +574,11 @@ func (s *Fold) outcome(e agent.Entry) {
 		return
 	}
 	c.Planned = planned
+	if unstarted(r) {
+		c.State, c.At, c.Reason = "CANCELLED", e.Time, "not started, "+said(r)
+		s.log(e, LogView{What: "cancelled", Body: c.Command + ": " + c.Reason})
+		return
+	}
 	c.Exit, c.Seconds, c.Detail = r.ExitCode, r.Duration, r.Detail
 	if why := r.DenialReason; c.State == "DENIED" && c.By != "" && c.Reason == "" && why != "" && why != "denied" {
 		c.Reason = why // it followed the press
@@ -590,9 +602,15 @@ func (s *Fold) outcome(e agent.Entry) {
 	}
 }
 
+// unstarted reports that a command which a person would have had to approve was found not to be
+// installed: nobody was asked and nothing ran.
+func unstarted(r safeexec.Result) bool { return r.Status == "completed" && r.Action == "blocked" }
+
 // stepState is the outcome in one or two words.
 func stepState(r safeexec.Result) string {
 	switch {
+	case unstarted(r):
+		return "not started"
 	case r.Error != "":
 		return strings.ReplaceAll(r.Error, "_", " ")
 	case r.Status == "denied":

@@ -284,3 +284,37 @@ func TestForbiddenHasNoCard(t *testing.T) {
 		t.Errorf("%d cards are open", open)
 	}
 }
+
+// TestNotInstalled: nobody is asked about a RISKY command whose program is not there, and no line says
+// that it ran.
+func TestNotInstalled(t *testing.T) {
+	s := &story{t: t}
+	s.add("case", "opened", agent.Opened{Symptom: "checkout gets 502", Requester: "U1", Brain: "playbook", Approvers: []string{"U1"}})
+	p := s.propose(safeexec.Risky, "sudo id")
+	code := 127
+	s.add("shell", "outcome", safeexec.Result{AuditID: p.ID, Status: "completed", Action: "blocked", ExitCode: &code, Stderr: "sudo: not installed"})
+	f := fold(s.entries)
+	c := f.cards[p.ID]
+	if c.State != "CANCELLED" || c.Exit != nil || !strings.Contains(c.Reason, "not started, sudo: not installed") {
+		t.Errorf("card %s, exit %v, reason %q", c.State, c.Exit, c.Reason)
+	}
+	if got := f.steps[len(f.steps)-1].State; got != "not started" {
+		t.Errorf("step %q", got)
+	}
+	for _, m := range f.Messages() {
+		if m.Log != nil && m.Log.What == "ran" {
+			t.Errorf("a line says that it ran: %+v", m.Log)
+		}
+	}
+}
+
+// TestEditedCardSaysWhoseReasonItIs: the reason of a command is not that of what a person made of it.
+func TestEditedCardSaysWhoseReasonItIs(t *testing.T) {
+	s := &story{t: t}
+	s.add("case", "opened", agent.Opened{Symptom: "checkout gets 502", Requester: "U1", Brain: "playbook", Approvers: []string{"U1"}})
+	e := s.add("shell", "proposed", safeexec.Proposal{SessionID: sid, Display: "id", Argv: []string{"id"}, Class: safeexec.Risky, Edited: true,
+		Reasoning: "shows the refusal", Means: "exit 0: it is refused", Requester: "U2", Replaces: sid + "_001"})
+	if c := fold(s.entries).cards[e.ID]; c.Why != "of the command before it was edited: shows the refusal" || c.Means != "of the command before it was edited: exit 0: it is refused" {
+		t.Errorf("why %q, means %q", c.Why, c.Means)
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 )
 
 // Text is a flag that knows whether it was given: an empty value can be refused,
@@ -42,7 +43,7 @@ func Parse(fs *flag.FlagSet, args []string) ([]string, error) {
 			if errors.Is(err, flag.ErrHelp) {
 				return nil, err
 			}
-			return nil, errors.New(fs.Name() + ": " + explain(err, fs))
+			return nil, errors.New(fs.Name() + ": " + Explain(err, fs))
 		}
 		read := len(args) - fs.NArg()
 		ended := read > 0 && args[read-1] == "--"
@@ -65,14 +66,47 @@ func named(fs *flag.FlagSet) (err error) {
 	return err
 }
 
-// explain names the flag, the value and what is accepted.
-func explain(err error, fs *flag.FlagSet) string {
-	if text, ok := strings.CutSuffix(err.Error(), ": parse error"); ok { // of a boolean
-		return text + " (accepted: true false)"
-	}
+// Explain names, of what package flag refused, the flag, the value and what is accepted.
+func Explain(err error, fs *flag.FlagSet) string {
+	text := err.Error()
 	var names []string
-	fs.VisitAll(func(f *flag.Flag) { names = append(names, dashed(f.Name)) })
-	return err.Error() + " (accepted flags: " + strings.Join(names, " ") + ")"
+	accepted := ""
+	fs.VisitAll(func(f *flag.Flag) {
+		names = append(names, dashed(f.Name))
+		for _, why := range []string{": parse error", ": value out of range"} {
+			if cut, ok := strings.CutSuffix(text, " -"+f.Name+why); ok {
+				accepted = cut + " -" + f.Name + " (accepted: " + kind(f.Value) + ")"
+			}
+		}
+	})
+	switch {
+	case accepted != "":
+		return accepted
+	case strings.HasPrefix(text, "invalid"): // the value's own words
+		return text
+	}
+	return text + " (accepted flags: " + strings.Join(names, " ") + ")"
+}
+
+// kind is what a flag of package flag accepts.
+func kind(v flag.Value) string {
+	g, ok := v.(flag.Getter)
+	if !ok {
+		return "another value"
+	}
+	switch g.Get().(type) {
+	case bool:
+		return "true false"
+	case time.Duration:
+		return "a duration such as 30s or 5m"
+	case uint, uint64:
+		return "a whole number, not negative"
+	case int, int64:
+		return "a whole number"
+	case float64:
+		return "a number"
+	}
+	return "another value"
 }
 
 // dashed is a flag as people write it.

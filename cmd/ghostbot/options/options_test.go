@@ -24,8 +24,11 @@ func TestParse(t *testing.T) {
 		{args: "a -- --name b", rest: "a --name b"},
 		{args: "--some-dir _ a", err: `--some-dir: "" names no directory (accepted: a directory)`},
 		{args: "a --yes=maybe", err: `verb: invalid boolean value "maybe" for -yes (accepted: true false)`},
-		{args: "--what", err: "verb: flag provided but not defined: -what (accepted flags: --name -o --some-dir --yes)"},
-		{args: "a --name", err: "verb: flag needs an argument: -name (accepted flags: --name -o --some-dir --yes)"},
+		{args: "--many few", err: `verb: invalid value "few" for flag -many (accepted: a whole number)`},
+		{args: "--many 99999999999999999999", err: `verb: invalid value "99999999999999999999" for flag -many (accepted: a whole number)`},
+		{args: "--wait soon", err: `verb: invalid value "soon" for flag -wait (accepted: a duration such as 30s or 5m)`},
+		{args: "--what", err: "verb: flag provided but not defined: -what (accepted flags: --many --name -o --some-dir --wait --yes)"},
+		{args: "a --name", err: "verb: flag needs an argument: -name (accepted flags: --many --name -o --some-dir --wait --yes)"},
 	}
 	for _, tt := range tests {
 		var name Text
@@ -34,6 +37,8 @@ func TestParse(t *testing.T) {
 		yes := fs.Bool("yes", false, "")
 		fs.String("some-dir", "", "")
 		fs.String("o", "", "")
+		fs.Int("many", 0, "")
+		fs.Duration("wait", 0, "")
 		args := strings.Fields(tt.args)
 		for i, a := range args {
 			if a == "_" {

@@ -21,6 +21,7 @@ import (
 	"syscall"
 	"time"
 
+	"ghostbot/cmd/ghostbot/options"
 	"ghostbot/safeexec/redact"
 	core "ghostbot/triage"
 	"ghostbot/triage/session"
@@ -235,7 +236,7 @@ func (c *call) parse(v verb, args []string) error {
 			if errors.Is(err, flag.ErrHelp) {
 				return err
 			}
-			return usage("agent %s: %v", v.name, err)
+			return usage("agent %s: %s", v.name, options.Explain(err, f))
 		}
 		args = f.Args()
 		if len(args) == 0 {
