@@ -14,6 +14,7 @@ import (
 	"net"
 	"net/http"
 	"os/exec"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -530,8 +531,31 @@ var night = []struct {
 			_, _ = io.WriteString(w, `{"upstream":"`+up+`"}`) // the client may be gone
 		}), up
 	}, want{"root_cause", []string{"UP is reached quickly, but its program needs"}, "504", ""}},
-	{"asked over TCP, served over UDP", "ADDR is down", func(t *testing.T) (string, string) { return serveDNS(t, rcodeOK), "" },
+	{"asked over TCP, served over UDP", "ADDR is down", func(t *testing.T) (string, string) { return onlyUDP(t), "" },
 		want{"root_cause", []string{"Nothing listens on TCP ADDR, only a UDP socket is open on that port"}, "", "high"}},
+}
+
+// onlyUDP serves DNS where nothing listens on TCP: it holds that port, too, as the kernel gives it to
+// tests beside this one.
+func onlyUDP(t *testing.T) string {
+	t.Helper()
+	for range 20 {
+		a := serveDNS(t, rcodeOK)
+		fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { syscall.Close(fd) })
+		n, err := strconv.Atoi(port(a))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if syscall.Bind(fd, &syscall.SockaddrInet4{Port: n, Addr: [4]byte{127, 0, 0, 1}}) == nil {
+			return a
+		}
+	}
+	t.Fatal("no port is free on TCP and UDP")
+	return ""
 }
 
 func dropped(t *testing.T) (string, string) {
