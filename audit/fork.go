@@ -119,6 +119,11 @@ func content(dir *beneath.Dir, name string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
+	return whole(f)
+}
+
+// whole is what an open file holds.
+func whole(f *beneath.File) ([]byte, error) {
 	size, err := f.Size()
 	if err != nil {
 		return nil, err
@@ -292,8 +297,8 @@ func describe(dir *beneath.Dir, name string) (Recovered, error) {
 	if err != nil {
 		return Recovered{}, err
 	}
-	f.Close()
-	all, err := content(dir, name)
+	defer f.Close()
+	all, err := whole(f)
 	if err != nil {
 		return Recovered{}, err
 	}

@@ -40,7 +40,7 @@ type holder struct {
 
 	at     Place  // where people see the case, when the store does not tell
 	found  uint64 // entries that were there before this holder wrote one
-	told   bool   // a report is among them
+	closes bool   // a report is among them: what is left is to close the case
 	sweeps bool   // it investigates nothing: one is like every other
 	recall bool   // nobody has looked for closed cases that look like this one yet
 
@@ -173,14 +173,14 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	h.found, h.told = uint64(len(entries)), false
+	h.found, h.closes = uint64(len(entries)), false
 	opened, last := false, ""
 	h.sweeps = h.info.Opening.Kind != ""
 	h.recall = !h.sweeps
 	for _, e := range entries {
 		opened = opened || e.Kind == "opened"
 		h.recall = h.recall && e.Kind != agent.KindRecalled && e.Kind != agent.KindTurn
-		h.told = h.told || e.Kind == show.KindOfReport
+		h.closes = h.closes || e.Kind == show.KindOfReport
 		var t show.Takeover
 		if e.Kind == show.KindOfTakeover && json.Unmarshal(e.Body, &t) == nil {
 			last = t.Owner
@@ -290,7 +290,7 @@ func (f *following) Run(ctx context.Context) {
 // investigate runs the agent, writes the report and closes the case once people
 // can see it. live outlives a stop by a person, so that the end is still shown.
 func (h *holder) investigate(ctx, live context.Context, v viewer, resume bool) error {
-	if !h.told {
+	if !h.closes {
 		if err := h.conclude(ctx, live, resume); err != nil {
 			return err
 		}

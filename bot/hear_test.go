@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -361,5 +362,31 @@ func TestLaterOnlyWhileACardWaits(t *testing.T) {
 	ms := f.Messages()
 	if got := ms[len(ms)-1].Text; strings.Contains(got, "stays open") {
 		t.Errorf("shown: %q", got)
+	}
+}
+
+// TestReportIsWrittenOnce: whoever takes a case over between its report and its end only closes it.
+func TestReportIsWrittenOnce(t *testing.T) {
+	var ran atomic.Int32
+	of := newOffice(t, func(context.Context, Parts) error { ran.Add(1); return nil })
+	var free atomic.Bool
+	of.board.fail = func(m show.Message) error {
+		if m.Kind == show.KindFile && !free.Load() {
+			return errors.New("uploads are slow")
+		}
+		return nil
+	}
+	stop := of.run()
+	sid := of.open("d1")
+	of.until("the report is shown", func() bool { return of.shows("report=") })
+	stop()
+	free.Store(true)
+	of.again()
+	of.until("the case is closed", func() bool {
+		c, err := of.desk.Case(context.Background(), sid)
+		return err == nil && c.Closed
+	})
+	if n := len(of.written(sid, show.KindOfReport)); n != 1 || ran.Load() != 1 {
+		t.Errorf("%d reports, investigated %d times", n, ran.Load())
 	}
 }
