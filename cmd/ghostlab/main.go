@@ -69,15 +69,25 @@ func run(ctx context.Context, args []string, out, log io.Writer) int {
 	default:
 		err = fmt.Errorf("%w: verb %q: have demo, slack, azure, gemini, pcapgen, pcapbench", errUsage, args[0])
 	}
-	return report(err, log)
+	return report(err, args[0], log)
 }
 
-func report(err error, log io.Writer) int {
+// usageOf is the line of one verb, all lines where there is no such verb.
+func usageOf(verb string) string {
+	for line := range strings.Lines(strings.TrimPrefix(usage, "usage: ")) {
+		if line = strings.TrimSpace(line); strings.HasPrefix(line, "ghostlab "+verb+" ") {
+			return "usage: " + line
+		}
+	}
+	return usage
+}
+
+func report(err error, verb string, log io.Writer) int {
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return exitOK
 	case errors.Is(err, errUsage):
-		fmt.Fprintf(log, "ghostlab: %s\n%s\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usage)
+		fmt.Fprintf(log, "ghostlab: %s\n%s\n", strings.TrimPrefix(err.Error(), errUsage.Error()+": "), usageOf(verb))
 		return exitUsage
 	case errors.Is(err, errMissed):
 		fmt.Fprintf(log, "ghostlab: %v\n", err)

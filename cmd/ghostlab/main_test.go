@@ -123,19 +123,20 @@ func TestUsage(t *testing.T) {
 		args []string
 		code int
 		want string // in the log
+		verb bool   // its usage line alone
 	}{
-		{"nothing", nil, 10, "usage: ghostlab demo"},
-		{"unknown verb", []string{"net"}, 10, `verb "net": have demo, slack, azure, gemini, pcapgen, pcapbench`},
-		{"unknown flag", []string{"demo", "--colour"}, 10, "-colour"},
-		{"stray argument", []string{"slack", "now"}, 10, `unexpected argument "now"`},
-		{"unknown incident", []string{"demo", "--incident", "flood"}, 10, `--incident "flood": have checkout-502, accept-queue`},
-		{"bad address", []string{"slack", "--addr", "8484"}, 10, `--addr "8484": want HOST:PORT`},
-		{"public address", []string{"slack", "--addr", "0.0.0.0:0"}, 10, "want a loopback address"},
-		{"no binary", []string{"demo", "--ghostbot", "/nonexistent/ghostbot"}, 3, "ghostbot at /nonexistent/ghostbot"},
-		{"binary that is a directory", []string{"demo", "--ghostbot", t.TempDir()}, 3, "--ghostbot PATH"},
-		{"binary that cannot run", []string{"demo", "--ghostbot", file}, 3, "--ghostbot PATH"},
-		{"state below a file", []string{"demo", "--ghostbot", self, "--state-dir", filepath.Join(file, "x")}, 3, "--state-dir"},
-		{"state file is a directory", []string{"slack", "--addr", "127.0.0.1:0", "--state", t.TempDir()}, 2, "loading workspace"},
+		{"nothing", nil, 10, "usage: ghostlab demo", false},
+		{"unknown verb", []string{"net"}, 10, `verb "net": have demo, slack, azure, gemini, pcapgen, pcapbench`, false},
+		{"unknown flag", []string{"demo", "--colour"}, 10, "-colour", true},
+		{"stray argument", []string{"slack", "now"}, 10, `unexpected argument "now"`, true},
+		{"unknown incident", []string{"demo", "--incident", "flood"}, 10, `--incident "flood": have checkout-502, accept-queue`, true},
+		{"bad address", []string{"slack", "--addr", "8484"}, 10, `--addr "8484": want HOST:PORT`, true},
+		{"public address", []string{"slack", "--addr", "0.0.0.0:0"}, 10, "want a loopback address", true},
+		{"no binary", []string{"demo", "--ghostbot", "/nonexistent/ghostbot"}, 3, "ghostbot at /nonexistent/ghostbot", true},
+		{"binary that is a directory", []string{"demo", "--ghostbot", t.TempDir()}, 3, "--ghostbot PATH", true},
+		{"binary that cannot run", []string{"demo", "--ghostbot", file}, 3, "--ghostbot PATH", true},
+		{"state below a file", []string{"demo", "--ghostbot", self, "--state-dir", filepath.Join(file, "x")}, 3, "--state-dir", true},
+		{"state file is a directory", []string{"slack", "--addr", "127.0.0.1:0", "--state", t.TempDir()}, 2, "loading workspace", true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out, log bytes.Buffer
@@ -143,8 +144,8 @@ func TestUsage(t *testing.T) {
 			if code != tt.code || !strings.Contains(log.String(), tt.want) {
 				t.Errorf("exit %d, want %d; log:\n%s", code, tt.code, log.String())
 			}
-			if tt.code == 10 && !strings.Contains(log.String(), "usage: ghostlab") {
-				t.Errorf("no usage line in\n%s", log.String())
+			if n := strings.Count(log.String(), " ghostlab "); tt.code == 10 && (!strings.Contains(log.String(), "usage: ghostlab") || tt.verb != (n == 1)) {
+				t.Errorf("%d usage lines in\n%s", n, log.String())
 			}
 			if first, _, _ := strings.Cut(log.String(), "\n"); strings.Contains(first, "goroutine") || len(first) > 250 {
 				t.Errorf("not a one-line error: %s", first)
