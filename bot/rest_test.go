@@ -316,6 +316,51 @@ func TestDormantCaseWithACount(t *testing.T) {
 	}
 }
 
+// forgetful is a store that fails the next write which names a case to another one, once it is armed.
+type forgetful struct {
+	*storetest.Telling
+	armed atomic.Bool
+}
+
+func (f *forgetful) Commit(ctx context.Context, c store.Commit) error {
+	for _, w := range c.Writes {
+		if strings.HasPrefix(w.Key.Name, "seen/similar-") && f.armed.CompareAndSwap(true, false) {
+			return errors.New("no answer")
+		}
+	}
+	return f.Telling.Commit(ctx, c)
+}
+
+// TestNeighbourToldLater: an open case that could not be told of one that looks alike is told when
+// that one wakes, which a case does not sleep through otherwise.
+func TestNeighbourToldLater(t *testing.T) {
+	a, db := newWaitsFor(), &forgetful{}
+	of := restingOffice(t, a.run, func(o *Options) {
+		o.Alike = strings.EqualFold
+		db.Telling = o.DB.(*storetest.Telling)
+		o.DB = db
+	})
+	of.run()
+	first := of.open("d1")
+	of.dormant(1)
+	db.armed.Store(true)
+	second := of.open("d2")
+	of.dormant(2)
+	told := func() bool { return strings.Contains(of.story(first), show.KindOfNotice) }
+	if db.armed.Load() || told() || !strings.Contains(of.story(second), show.KindOfNotice) {
+		t.Fatalf("armed %v; entries %q and %q", db.armed.Load(), of.story(first), of.story(second))
+	}
+	pr, _ := a.card(second)
+	if r, err := of.desk.Resolve(context.Background(), clickOn(pr, "U9", safeexec.Approve)); err != nil || r.OK {
+		t.Fatalf("somebody without rights: %+v, %v", r, err)
+	}
+	of.until("the first case is told", told)
+	of.dormant(2)
+	if n := strings.Count(of.story(second), show.KindOfNotice); n != 1 {
+		t.Errorf("the second case has %d notices, want 1", n)
+	}
+}
+
 // interloper is a store in which somebody acts right before a lease is renewed, once it is armed.
 type interloper struct {
 	*storetest.Telling
