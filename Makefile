@@ -72,7 +72,7 @@ unit:
 	@rm -f $(SKIPS)
 	@# one package at a time: tests against real services have real time-outs. A program with the race
 	@# detector sleeps for a second before it ends, to hear of late races: each verb of each script, too
-	@TEST_SKIPS=$(SKIPS) GORACE=atexit_sleep_ms=50 bash -o pipefail -c '$(GO) test -race -p 1 -timeout 25m -v ./... 2>&1 | scripts/results'
+	@TEST_SKIPS=$(SKIPS) GORACE=atexit_sleep_ms=50 bash -o pipefail -c '$(GO) test -race -p 1 -timeout 35m -v ./... 2>&1 | scripts/results'
 
 faults:
 	@echo "== tests with injected faults"

@@ -17,10 +17,7 @@ import (
 
 // killSample is how many writes of each case make test kills at, at random;
 // GHOST_CHAOS=all kills at every one (make chaos), GHOST_CHAOS=N at N of them.
-const (
-	killSample      = 12
-	killSampleModel = 24
-)
+const killSample = 12
 
 // TestKillAtEveryWrite kills the bot at write k of a case with one modification,
 // one approval and one denial, restarts it, lets people go on as they would, and
@@ -30,7 +27,7 @@ func TestKillAtEveryWrite(t *testing.T) { killAtWrites(t, killSample, newChaos) 
 // TestKillAtEveryWriteWithAModel does the same with a case of twelve commands that a
 // scripted model proposes: its parts and their signatures stand in the journal, and the
 // API refuses a request that does not have them as it gave them.
-func TestKillAtEveryWriteWithAModel(t *testing.T) { killAtWrites(t, killSampleModel, newModelChaos) }
+func TestKillAtEveryWriteWithAModel(t *testing.T) { killAtWrites(t, killSample, newModelChaos) }
 
 func killAtWrites(t *testing.T, sample int, start func(*testing.T) *chaos) {
 	total := writesOfACase(t, start)

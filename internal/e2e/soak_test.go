@@ -16,7 +16,7 @@ func soakTime(t *testing.T) time.Duration {
 	t.Helper()
 	s := os.Getenv("GHOST_SOAK")
 	if s == "" {
-		return time.Minute
+		return 40 * time.Second
 	}
 	d, err := time.ParseDuration(s)
 	if err != nil || d < 30*time.Second {
