@@ -80,5 +80,8 @@ type PastTurn struct {
 	Usage   *Usage
 }
 
+// Unusable reports an answer that counts toward [MaxEmpty].
+func (t PastTurn) Unusable() bool { return t.Problem != "" || t.Text == "" && len(t.Moves) == 0 }
+
 // Turns returns the turns of the case so far.
 func (s *Fold) Turns() []PastTurn { return slices.Clone(s.turns) }

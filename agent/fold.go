@@ -205,7 +205,7 @@ func (s *Fold) turn(e Entry, t TurnEntry) bool {
 		s.words = append(s.words, t.Text)
 	}
 	s.empties++
-	if t.Problem == "" && (t.Text != "" || len(t.Moves) > 0) {
+	if !past.Unusable() {
 		s.empties = 0
 	}
 	return true

@@ -10,8 +10,11 @@
 package fallback
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"slices"
 	"strings"
 
 	"ghostbot/agent"
@@ -42,6 +45,10 @@ func (b *Brain) Next(ctx context.Context, v agent.View) (agent.Turn, error) {
 		return b.other(ctx, v)
 	}
 	t, err := b.first.Next(ctx, v)
+	usage := t.Usage
+	if err == nil && b.second != nil {
+		err = useless(v, t)
+	}
 	switch {
 	case err == nil || ctx.Err() != nil:
 		return t, err
@@ -50,12 +57,26 @@ func (b *Brain) Next(ctx context.Context, v agent.View) (agent.Turn, error) {
 		if second != nil {
 			return t, errors.Join(err, second)
 		}
+		t.Usage = usage // of an answer that costs, used or not
 		t.Text = "The model is not asked any more: " + err.Error() + ". I go on by rules (" + b.second.Name() + "), with the hypotheses and the evidence of this case.\n\n" + t.Text
 		return t, nil
 	case errors.Is(err, agent.ErrOutOfBudget):
 		return agent.Turn{}, err
 	}
 	return agent.Turn{Brain: Nobody, Text: "The model cannot be asked: " + err.Error() + ". Nothing runs meanwhile and nothing is lost. Continue asks it again."}, nil
+}
+
+// useless is why the first brain is given up although it answers: this turn would be the
+// last of those in a row that end a case.
+func useless(v agent.View, t agent.Turn) error {
+	run := []agent.PastTurn{{Text: t.Text, Moves: t.Moves, Problem: t.Problem}}
+	for i := len(v.Turns) - 1; i >= 0 && len(run) < agent.MaxEmpty; i-- {
+		run = append(run, v.Turns[i])
+	}
+	if len(run) < agent.MaxEmpty || slices.ContainsFunc(run, func(p agent.PastTurn) bool { return !p.Unusable() }) {
+		return nil
+	}
+	return fmt.Errorf("it answered %d times in a row with nothing that could be used, the last time: %s", agent.MaxEmpty, cmp.Or(t.Problem, agent.ProblemEmpty))
 }
 
 func (b *Brain) other(ctx context.Context, v agent.View) (agent.Turn, error) {

@@ -73,6 +73,36 @@ func cmpNil(s string) string {
 	return s
 }
 
+// TestUnusableAnswers: the answer that would end a case as the last of three in a row which
+// cannot be used is the second brain's, and what the model's answer cost stays counted.
+func TestUnusableAnswers(t *testing.T) {
+	none, words := agent.PastTurn{Problem: agent.ProblemMalformed}, agent.PastTurn{Text: "Looking.", Brain: "model/2 else rules"}
+	for _, tc := range []struct {
+		name string
+		past []agent.PastTurn
+		now  agent.Turn
+		by   string
+		text string
+	}{
+		{"the third in a row", []agent.PastTurn{words, none, none}, agent.Turn{Problem: agent.ProblemCut}, "rules", "it answered 3 times in a row with nothing that could be used, the last time: max_tokens. I go on by rules (rules)"},
+		{"the third in a row, without anything", []agent.PastTurn{{Brain: "model/2 else rules"}, {}}, agent.Turn{}, "rules", "the last time: empty"},
+		{"the second", []agent.PastTurn{none}, agent.Turn{Problem: agent.ProblemCut}, "", ""},
+		{"a word between", []agent.PastTurn{none, words, none}, agent.Turn{Problem: agent.ProblemCut}, "", ""},
+		{"a word at last", []agent.PastTurn{none, none}, agent.Turn{Text: "Found."}, "", "Found."},
+		{"people were asked between", []agent.PastTurn{none, {Brain: fallback.Nobody, Text: "The model cannot be asked."}, none}, agent.Turn{Problem: agent.ProblemCut}, "", ""},
+	} {
+		tc.now.Usage = &agent.Usage{CostUUSD: 7}
+		first := brain{"model", func(context.Context, agent.View) (agent.Turn, error) { return tc.now, nil }}
+		got, err := fallback.New(first, brain{"rules", says("by rules", nil)}).Next(t.Context(), agent.View{Turns: tc.past})
+		if err != nil || got.Brain != tc.by || !strings.Contains(got.Text, tc.text) || got.Usage == nil || got.Usage.CostUUSD != 7 {
+			t.Errorf("%s: %+v, %v", tc.name, got, err)
+		}
+		if alone, err := fallback.New(first, nil).Next(t.Context(), agent.View{Turns: tc.past}); err != nil || alone.Brain != "" || alone.Problem != tc.now.Problem {
+			t.Errorf("%s, nobody else: %+v, %v", tc.name, alone, err)
+		}
+	}
+}
+
 // TestStopped checks that a stopped case is not carried on by somebody else.
 func TestStopped(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
