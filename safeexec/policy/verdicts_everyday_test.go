@@ -635,7 +635,6 @@ var everydayVerdicts = []verdict{
 	{Safe, `crictl images`},
 	{Safe, `crictl stats`},
 	{Safe, `crictl version`},
-	{Safe, `crictl info`},
 	{Safe, `cilium status --brief`},
 	{Safe, `cilium endpoint list -o json`},
 	{Safe, `cilium endpoint get 123`},

@@ -16,6 +16,7 @@ import (
 	_ "embed"
 	"fmt"
 	"maps"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -255,6 +256,11 @@ func (p *Policy) option(name string, cmd command, opt string, values []string, o
 			return &Problem{"az-file", fmt.Sprintf("az %s %s %s: az may read a local file there", name, opt, clip(v))}
 		}
 	}
+	for _, v := range values {
+		if foreign(name, full, v) {
+			return &Problem{"az-value", fmt.Sprintf("az %s %s %s: az puts such a value into an address that it sends its token to; a plain name runs without a person", name, opt, clip(v))}
+		}
+	}
 	last := ""
 	if len(values) > 0 {
 		last = values[len(values)-1]
@@ -295,6 +301,23 @@ func selector(opt string) bool {
 	}
 	return false
 }
+
+// foreign reports a value that names another host than a service of Azure. Data commands
+// build https://NAME.blob.core.windows.net and the like from a name (azure-cli,
+// get_account_url and _get_credentials): what ends the host before the suffix makes it any
+// host. Ids of Key Vault are whole addresses.
+func foreign(name, opt, v string) bool {
+	if strings.HasPrefix(strings.ToLower(v), "http") && strings.Contains(v, ":") {
+		u, err := url.Parse(v)
+		return err != nil || !strings.EqualFold(u.Scheme, "https") || u.User != nil || !slices.ContainsFunc(vaults, func(s string) bool { return strings.HasSuffix(strings.ToLower(u.Host), s) })
+	}
+	named := opt == "-n" || opt == "-r" || opt == "--name" || opt == "--registry" || strings.HasSuffix(opt, "-name") || opt == "-w" || opt == "--workspace"
+	path := (opt == "-n" || opt == "--name") && (strings.HasPrefix(name, "storage ") || strings.HasPrefix(name, "acr manifest "))
+	return named && !path && !strings.HasPrefix(strings.ToLower(v), "/subscriptions/") && strings.ContainsAny(v, `/?#\%`)
+}
+
+// vaults are the hosts of Key Vault and Managed HSM in the clouds that azure-cli knows.
+var vaults = []string{".vault.azure.net", ".vault.azure.cn", ".vault.usgovcloudapi.net", ".managedhsm.azure.net", ".managedhsm.azure.cn", ".managedhsm.usgovcloudapi.net"}
 
 // localFile reports a value that is a path on this machine: some options of az
 // read a file when their value is one. Resource ids and paths of a service

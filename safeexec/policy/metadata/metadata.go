@@ -82,14 +82,14 @@ func v4InV6(b [16]byte) []int {
 	if b[0] == 0x20 && b[1] == 0x02 { // 6to4
 		at = append(at, 2)
 	}
-	zero := true
-	for _, x := range b[:10] {
-		zero = zero && x == 0
+	zero, translated := true, b[8] == 0xff && b[9] == 0xff && b[10] == 0 && b[11] == 0 // RFC 2765 section 2.1: ::ffff:0:a.b.c.d
+	for i, x := range b[:10] {
+		zero, translated = zero && x == 0, translated && (x == 0 || i >= 8)
 	}
 	nat64 := b[0] == 0 && b[1] == 0x64 && b[2] == 0xff && b[3] == 0x9b
 	local := b[0] == 0xfe && b[1] == 0x80 // OpenStack answers at fe80::a9fe:a9fe
 	isatap := b[8]&0xfd == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe
-	if zero || nat64 || local || isatap {
+	if zero || translated || nat64 || local || isatap {
 		at = append(at, 12)
 	}
 	return at

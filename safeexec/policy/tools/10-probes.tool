@@ -45,7 +45,7 @@ tool traceroute traceroute6
   -4 -6 -d -F -I -T -U -UL -D -n -r -e -A -V
   --icmp --tcp --udp --udplite --dccp --dont-fragment --extensions --as-path-lookups --mtu --back --version --help --debug
   no -g --gateway : source routing sends packets through other hosts
-  args host? int(28..9000)?
+  args unicast? int(28..9000)?
 
 tool tcptraceroute
   safe    the path to one port of one host, with a bounded number of probes
@@ -102,7 +102,7 @@ tool fping fping6
   -C --vcount           int(1..50)
   -r --retry            int(0..10)
   -t --timeout          int(1..10000)
-  -p --period           int(200..60000)
+  -p --period           int(200..2000)
   -i --interval         int(10..10000)
   -b --size             int(0..65507)
   -H --ttl              int(1..255)
@@ -220,12 +220,12 @@ tool kdig
 
 tool drill
   safe    DNS questions, no zone transfer, no file
-  -4 -6 -D -S -T -V -a -u -t -r -s -h -v
+  -4 -6 -D -S -T -V -a -u -t -s -h -v
   -b                    int(512..65535)
   -p                    int(1..65535)
   -o                    re([A-Za-z,]{1,40})
   -x                    re([0-9a-fA-F.:]{1,60})
-  no -f -i -w -q -k -y -c -d : reads or writes a file, or uses a key
+  no -f -i -w -q -k -y -c -d -r : reads or writes a file, or uses a key
   args digword*
 
 tool nslookup

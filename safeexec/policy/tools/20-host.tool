@@ -578,10 +578,10 @@ tool ufw
 
 tool nstat
   safe    kernel counters, without touching the history file
-  -a -d -j -p -s -z -V -h --ignore --noupdate --json --pretty --zeros --version --help
+  -a -j -p -s -z -V -h --ignore --noupdate --json --pretty --zeros --version --help
   no -r --reset : resets the history
   no -n --nooutput : writes the history
-  no -t --interval --scan : follows for ever
+  no -t -d --interval --scan : follows for ever
   need -s --noupdate -h --help -V --version : writes its history file; add -s
   args re([A-Za-z0-9_*?]{1,60})*
 
@@ -674,6 +674,7 @@ tool dmesg
   no -w -W --follow --follow-new : follows for ever
   no -F --file -K --kmsg-file : reads another file
   with -H -P --nopager : starts a pager; add --nopager
+  with --human -P --nopager : starts a pager; add --nopager
 
 tool vmstat
   safe    memory and scheduling, once or a bounded number of times

@@ -235,7 +235,7 @@ tool crictl
   sub statsp
     -o --output         enum(json|yaml|table)
   sub version
-  sub info
+  deny info : prints containerd's registries with their credentials
   deny exec attach run runp rm rmp rmi stop stopp start create pull update port-forward logs inspect inspectp config checkpoint : runs, changes or prints settings
 
 tool cilium cilium-dbg
@@ -481,12 +481,12 @@ tool gobgp
   style pflag
   safe    neighbours and routes, shown
   -a                    enum(ipv4|ipv6|evpn|vpnv4|vpnv6|ipv4-flowspec)
-  -j --json
   sub neighbor
     bare
     args ip? enum(adj-in|adj-out|local)?
   sub global
     sub rib
+      -j --json
       bare
       sub summary
       deny add del : changes routes

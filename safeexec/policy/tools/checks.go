@@ -2,6 +2,8 @@ package tools
 
 import (
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -60,6 +62,7 @@ func kubectlGet(c *Call) *Problem {
 	if o, ok := c.Get("-o"); ok {
 		full = full || o != "wide" && o != "name"
 	}
+	full = full || c.Has("--template") // without -o it is a go-template
 	for _, k := range kinds {
 		plain, group, _ := strings.Cut(strings.ToLower(k), ".")
 		switch {
@@ -207,26 +210,41 @@ func sysctlAll(c *Call) *Problem {
 	return nil
 }
 
-// secretSetting reports a pattern that takes in a setting which is a secret,
-// for the interfaces that every machine has and for those that the pattern
-// itself names. A folder of the IPv4 settings is let through: of the one key
-// among them only root sees anything, and redaction masks it.
+// secretSetting reports a pattern that may take in a setting which is a secret: the
+// stable_secret of an IPv6 interface, whatever that is called, or a key. It is none when every
+// match holds a word that no such setting has: one with "_" in it, or one of settingWords. A
+// folder of the IPv4 settings is let through: of the one key among them only root sees
+// anything, and redaction masks it.
 func secretSetting(pattern string) bool {
-	re, err := regexp.Compile(pattern)
-	if err != nil || strings.Contains(pattern, "_key") {
-		return true
-	}
-	names := append([]string{"all", "default", "lo", "eth0", "ens3", "enp0s3", "wlan0", "docker0", "lan", "wan"}, numbered.FindAllString(pattern, 16)...)
-	for _, n := range names {
-		if n != "ipv4" && re.MatchString("net.ipv6.conf."+n+".stable_secret") {
-			return true
-		}
-	}
-	return strings.Trim(pattern, ".*^$") == ""
+	re, err := syntax.Parse(pattern, syntax.POSIX)
+	return err != nil || strings.Contains(pattern, "_key") || !elsewhere(re)
 }
 
-// numbered are words that could be the name of an interface.
-var numbered = regexp.MustCompile(`[a-z-]+[0-9][a-z0-9]*`)
+// elsewhere reports an expression whose every match is outside of net.ipv6.conf.
+func elsewhere(re *syntax.Regexp) bool {
+	switch re.Op {
+	case syntax.OpLiteral:
+		text := strings.ToLower(string(re.Rune))
+		for part := range strings.SplitSeq(text, ".") {
+			if strings.Contains(part, "_") && !strings.Contains("stable_secret", part) && !strings.Contains(part, "secret") || settingWords[part] {
+				return true
+			}
+		}
+	case syntax.OpConcat:
+		return slices.ContainsFunc(re.Sub, elsewhere)
+	case syntax.OpAlternate:
+		return !slices.ContainsFunc(re.Sub, func(s *syntax.Regexp) bool { return !elsewhere(s) })
+	case syntax.OpCapture, syntax.OpPlus:
+		return elsewhere(re.Sub[0])
+	case syntax.OpRepeat:
+		return re.Min > 0 && elsewhere(re.Sub[0])
+	}
+	return false
+}
+
+// settingWords are parts of names of settings and of no interface.
+var settingWords = wordSet(`ipv4 core kernel netfilter somaxconn rmem wmem conntrack congestion swappiness hugepages forwarding syncookies keepalive backlog
+ dirty overcommit unix neigh gc_thresh rp_filter fin_timeout tw_reuse timestamps sack ecn fastopen`)
 
 // lsofScope wants a scope: every open file of every process is long and shows
 // all paths.
@@ -246,7 +264,7 @@ func vtysh(c *Call) *Problem {
 			continue
 		}
 		n++
-		if !vtyshShow(f.Value) || vtyshSecret.MatchString(f.Value) {
+		if !vtyshShow(f.Value) || vtyshSecret.MatchString(f.Value) || shortened(f.Value) {
 			return c.problem("value", "vtysh -c %s: only show commands without configuration run without a person", Clip(f.Value))
 		}
 	}
@@ -255,6 +273,15 @@ func vtysh(c *Call) *Problem {
 	}
 	return nil
 }
+
+// shortened reports a command whose second word vtysh would complete to one that prints the
+// configuration: it takes every beginning that fits one word only.
+func shortened(command string) bool {
+	words := strings.Fields(strings.ToLower(command))
+	return len(words) > 1 && slices.ContainsFunc(vtyshWhole, func(s string) bool { return strings.HasPrefix(s, words[1]) })
+}
+
+var vtyshWhole = []string{"running-config", "startup-config", "tech-support", "configuration", "history", "logging", "key"}
 
 var (
 	vtyshShow   = match(`^(show|sh) [a-z0-9A-Z_ .:/|*-]{1,200}$`)

@@ -273,8 +273,9 @@ func hostPort(v string) bool {
 
 func printable(v string) bool { return len(v) <= 2000 && shellwords.Printable(v) }
 
-// transfers are the record types that copy a zone, by name and by number.
-var transfers = regexp.MustCompile(`(?i)^(axfr|ixfr(=.*)?|(type)?0*25[1-4]|maila|mailb)$`)
+// transfers are the record types that copy a zone, by name and by number, and kdig's NOTIFY, which
+// makes a secondary ask for one.
+var transfers = regexp.MustCompile(`(?i)^(axfr|ixfr(=.*)?|(type)?0*25[1-4]|maila|mailb|notify(=.*)?)$`)
 
 func rrType(v string) bool {
 	return len(v) < 24 && !transfers.MatchString(v) && wordShape(v)
@@ -364,7 +365,11 @@ func sysctlKey(v string) bool {
 	if !sysctlShape(v) {
 		return false
 	}
-	parts := strings.Split(strings.ReplaceAll(strings.Trim(v, "./"), "/", "."), ".")
+	separator := "."
+	if i := strings.IndexAny(v, "./"); i >= 0 && v[i] == '/' { // sysctl(8): then a dot is part of a name
+		separator = "/"
+	}
+	parts := strings.Split(strings.Trim(v, "./"), separator)
 	last := parts[len(parts)-1]
 	if strings.Contains(last, "secret") || strings.HasSuffix(last, "_key") || strings.ContainsAny(last, "*?[") && strings.Contains(v, "ipv6") {
 		return false

@@ -80,7 +80,7 @@ var actions = wordSet(`quitquitquit shutdown restart reboot reload drain drain_l
  poweron wakeup logout signout flush purge drop truncate clear erase wipe format exec execute run script scripttext eval command cmd cmnd shell rpc
  stop start enable disable activate deactivate toggle trigger invoke build rebuild deploy rollback promote demote failover switchover
  sendmessage send post webhook webhooks hook hooks unsubscribe subscribe confirm approve reject create add remove update upgrade set write save
- install uninstall buildwithparameters publish import restore quit quitdown exit lock unlock ban block mute sync off attach detach cancel pause resume retry`)
+ install uninstall buildwithparameters publish import restore quit quitdown exit lock unlock ban block mute sync off on attach detach cancel pause resume retry`)
 
 // actionNames are the parameters of a query whose value is such a word; verbNames
 // are those whose value is always a verb, and verbs the harmless ones.

@@ -26,7 +26,9 @@ var httpFields = wordSet(`http.request http.response http.request.method http.re
 // secretField matches fields that carry payload, credentials or keys.
 var secretField = regexp.MustCompile(`(?i)payload|data($|[._])|segment_data|reassembled|passw|passphrase|secret|auth_?(data|key|string|token)|\bauth\b|credential|community|` +
 	`cookie|token|authorization|keylog|private|psk|premaster|session_ticket|\.text$|body|raw|md5|digest|simple|username|user_name|` +
-	`wlan_rsna_eapol|wlan\.rsn\.ie\.pmkid|eapol\.keydes|ntlmssp|\.arg$|parameter|header\.value|headers\.auth|option\.value|\.bytes$|option_unknown`)
+	`wlan_rsna_eapol|wlan\.rsn\.ie\.pmkid|eapol\.keydes|ntlmssp|\.arg$|parameter|header\.value|headers\.auth|option\.value|\.bytes$|option_unknown|` +
+	`passcode|xauth|wlan\.analysis|gtk|\bpmk\b|(ciphering|integrity|encryption|session|shared|master)_?key|[._]key([._]|$)|snmpstring|authentication$|` +
+	`http[23]\.header|http2\.continuation`)
 
 func wordSet(s string) map[string]bool {
 	m := map[string]bool{}
