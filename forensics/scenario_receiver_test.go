@@ -31,6 +31,24 @@ func (w *world) download(stamps bool, n int, step float64, trip func(ms float64)
 	}
 }
 
+// pieces are a download whose sender writes n pieces of so many segments, one every gap ms. Each
+// brings back the time stamp of the last ACK that has arrived, trip ms ago or more.
+func (w *world) pieces(n, segments int, gap, trip float64) {
+	const base = 100_000
+	l := w.link(40000, 80).open(0)
+	l.c(21, "A", 80)
+	echo := uint32(base + 21)
+	for i := range n * segments {
+		at := 45 + float64(i/segments)*gap + float64(i%segments)*0.1
+		w.tcp(at, seg{from: server, to: client, sp: 80, dp: 40000, flags: "A", seq: l.sn, ack: l.cn, size: 1448, ts: base + uint32(at), ecr: echo})
+		l.sn += 1448
+		w.tcp(at+0.05, seg{from: client, to: server, sp: 40000, dp: 80, flags: "A", seq: l.cn, ack: l.sn, ts: base + uint32(at), ecr: base + uint32(at)})
+		if (i+1)%segments == 0 || trip < 0.1 {
+			echo = base + uint32(at)
+		}
+	}
+}
+
 // response is HTTP that announces so many bytes; the client acknowledges each segment.
 func (l *link) response(ms float64, length int, segments int) float64 {
 	l.c(ms, "A", 0, "GET / HTTP/1.1\r\nHost: www.example.com\r\n\r\n")
@@ -89,6 +107,9 @@ func TestReceiverQuiet(t *testing.T) {
 		"a download without a queue": func(w *world) { w.download(true, 1400, 5.8, flat) },
 		"a long path":                func(w *world) { w.download(true, 1400, 5.8, func(float64) float64 { return 45 }) },
 		"no time stamps":             func(w *world) { w.download(false, 1400, 5.8, flat) },
+		"a sender that pauses":       func(w *world) { w.pieces(60, 8, 100, 0.05) },
+		"a sender of few events":     func(w *world) { w.pieces(240, 1, 1000, 20) },
+		"a sender of larger events":  func(w *world) { w.pieces(90, 3, 300, 20) },
 		"a response that is complete": func(w *world) {
 			l := w.link(40000, 80).open(0)
 			at := l.response(21, 20_000, 20)

@@ -74,7 +74,7 @@ func (c *inquiry) bloat() {
 func (c *inquiry) blind() string {
 	for _, x := range c.conns {
 		for i := range 2 {
-			if e := x.side(i).Echo; e != nil && e.Trip.N == 0 && x.half(i).Bytes >= 1e6 && x.half(i^1).Packets > 0 && !x.near(i) {
+			if e := x.side(i).Echo; e != nil && e.Trip.N == 0 && e.Idle == 0 && x.half(i).Bytes >= 1e6 && x.half(i^1).Packets > 0 && !x.near(i) {
 				return fmt.Sprintf("The capture point is at the receiver of what %v sends, without TCP time stamps: round trips under load cannot be seen.", x.addr(i))
 			}
 		}

@@ -123,10 +123,12 @@ func (a Amount) Merge(b Amount) Amount { return a + b }
 
 // Echo is the round trip as the receiver of a transfer sees it: from a time stamp that it
 // sends until the sender's data brings it back, once per round trip. All of it is below the
-// queue that the transfer fills.
+// queue that the transfer fills. Trips count only while the sender has data under way: a sender
+// that pauses brings with its next segment a time stamp that is as old as the pause.
 type Echo struct {
 	Trip  stat.Dist
-	Swing int64 // sum of the differences of successive trips
+	Swing int64  // sum of the differences of successive trips
+	Idle  uint32 // trips that did not count: the sender paused for most of them
 	last  int64
 	at    int64
 	val   uint32
@@ -140,17 +142,23 @@ func (o *Echo) ask(g *Segment, now int64) {
 	}
 }
 
-// back takes the echo that new data of the sender brings.
-func (o *Echo) back(g *Segment, now int64) {
+// back takes the echo that new data of the sender brings, after quiet ns without any. A queue
+// delivers steadily however long it is: when the sender was silent for half of a trip, the trip
+// says how long the application paused.
+func (o *Echo) back(g *Segment, now, quiet int64) {
 	if !o.sent || !g.HasTime || before(g.TSEcr, o.val) {
 		return
 	}
 	trip := now - o.at
+	if o.sent = false; 2*quiet > trip {
+		o.Idle++
+		return
+	}
 	if o.Trip.N > 0 {
 		o.Swing += max(trip-o.last, o.last-trip)
 	}
 	o.Trip.Add(trip)
-	o.last, o.sent = trip, false
+	o.last = trip
 }
 
 // idTrack follows IP identification and time stamps, to tell the order of sending.
@@ -642,6 +650,7 @@ func (a *Side) sent(e *Event, o *Side) {
 		a.Nagle++
 		note(&a.NagleAt, e.Frame)
 	}
+	quiet := e.Time - a.lastData
 	a.lastLen, a.lastData, a.quiet = int32(min(g.Len, math.MaxInt32)), e.Time, e.Time-e.Stream.Last
 	f := &e.Stream.Half[e.Dir]
 	if f.Bytes > rateFrom {
@@ -649,7 +658,7 @@ func (a *Side) sent(e *Event, o *Side) {
 			a.Rate, a.Echo, f.echoes = &stat.Series[Amount]{}, &Echo{}, true
 		}
 		*a.Rate.At(e.Time) += Amount(g.Len)
-		a.Echo.back(g, e.Time)
+		a.Echo.back(g, e.Time, quiet)
 	}
 }
 
