@@ -146,7 +146,7 @@ func Quote(v *frame.View) []byte {
 // one.
 func (l *Log) ICMP(v *frame.View, d *frame.Decoder, no uint32, now int64) (quoted *frame.View) {
 	b := v.L4
-	if len(b) < 4 || v.Partial {
+	if len(b) < 4 {
 		return nil
 	}
 	l.Types[0][[2]uint8{b[0], b[1]}]++
@@ -165,7 +165,7 @@ func (l *Log) ICMP(v *frame.View, d *frame.Decoder, no uint32, now int64) (quote
 // ICMPv6 takes an ICMPv6 message.
 func (l *Log) ICMPv6(v *frame.View, d *frame.Decoder, no uint32, now int64) (quoted *frame.View) {
 	b := v.L4
-	if len(b) < 4 || v.Partial {
+	if len(b) < 4 {
 		return nil
 	}
 	l.Types[1][[2]uint8{b[0], b[1]}]++
@@ -209,7 +209,7 @@ func (e *Echoes) add(v *frame.View, request bool, delta uint32, no uint32, now i
 	p := e.pair(k.pair)
 	p.Carried += uint64(max(v.L4Len-8, 0))
 	if request {
-		e.request(p, k, asked{now, no, v.Whole || v.IPLen > 1280 || v.L4Len > 1280, v.Whole}, now)
+		e.request(p, k, asked{now, no, v.Whole || v.Partial || v.IPLen > 1280 || v.L4Len > 1280, v.Whole || v.Partial}, now)
 		return
 	}
 	e.Replies++

@@ -29,6 +29,7 @@ type Facts struct {
 	Layers     [32]uint64 // by bit of frame.Layers
 	CutFrames  uint64     // captured shorter than they were
 	LargestIP  int        // on the wire
+	Fragments  frame.Datagrams
 	TCP        *tcp.Tracker
 	DNS        *dns.Log
 	OtherNames uint64 // mDNS and LLMNR messages

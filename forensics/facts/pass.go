@@ -117,6 +117,7 @@ func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error)
 	f.DNS.Finish()
 	f.Control.Finish()
 	f.App.Finish()
+	f.Fragments = p.d.Fragmented()
 	f.Capture = file.Finish()
 	return f, nil
 }
@@ -386,7 +387,7 @@ func (p *pass) handle(b *batch) {
 // ahead loads what a packet will need: the cache misses of a group overlap.
 func (p *pass) ahead(v *frame.View) {
 	switch {
-	case v.Kind != frame.UDP || v.Partial:
+	case v.Kind != frame.UDP:
 	case v.SPort == 53 || v.DPort == 53:
 		p.read += p.f.DNS.Ahead(v.Src, v.Dst, v.SPort, v.DPort, v.Payload())
 	default:
@@ -409,9 +410,6 @@ func (p *pass) other(o *other) {
 }
 
 func (p *pass) udp(v *frame.View, no uint32, now int64) {
-	if v.Partial {
-		return
-	}
 	f := p.f
 	switch {
 	case v.SPort == 53 || v.DPort == 53:

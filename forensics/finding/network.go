@@ -476,14 +476,15 @@ func (c *inquiry) fragments() {
 			}
 		}
 	}
-	alone := c.f.Kinds[frame.Fragment] > 0 && c.f.Layers[21] > 0 && c.orphans()
-	if sent >= 2 && done == 0 && small > 0 || alone && c.f.DNS.Unanswered > 0 {
+	partial, echoes, unanswered := c.f.Fragments.Partial, c.f.Fragments.Echoes, c.f.DNS.Unanswered
+	detail := fmt.Sprintf("%d fragmented echo requests, %d answered; %d that fit into one packet were answered.", sent, done, small)
+	if partial > 0 {
+		detail += fmt.Sprintf(" Of %d datagrams a fragment is missing here; %d DNS queries have no answer.", partial, unanswered)
+	}
+	if sent >= 2 && done == 0 && small > 0 || partial > 0 && unanswered > 0 || echoes >= 2 && sent <= echoes && done == 0 {
 		c.add(Finding{Severity: High, Protocol: "ip", Code: "fragments-dropped", Confidence: 0.88, Frames: at,
 			Summary: "IP fragments are dropped on the way" + when(dst != flow.Addr{}, fmt.Sprintf(" (%v).", dst), "."),
-			Detail:  fmt.Sprintf("%d fragmented echo requests, %d answered; %d that fit into one packet were answered. Datagrams over the MTU, large DNS answers among them, do not arrive.", sent, done, small),
+			Detail:  detail + " Datagrams over the MTU, large DNS answers among them, do not arrive.",
 			Confirm: "Send a ping of 3,000 bytes without DF and capture at the other end: the fragments are missing there."})
 	}
 }
-
-// orphans reports fragments whose datagram was never complete.
-func (c *inquiry) orphans() bool { return c.f.Layers[21] > 0 && c.f.Kinds[frame.Fragment] > 0 }

@@ -291,6 +291,8 @@ func (c *inquiry) limits(f *Finding) {
 // it looks.
 func (c *inquiry) unread() string {
 	switch cut := c.f.CutFrames; {
+	case cut*2 <= c.f.Packets && c.f.Fragments.Cut > 0:
+		return fmt.Sprintf("%d datagrams that came in fragments are cut: only the beginning of the first fragment was read.", c.f.Fragments.Cut)
 	case cut*2 <= c.f.Packets:
 		return c.blind()
 	case c.f.TCP.Total.Streams == 0 && c.f.Kinds[frame.TCP] > 0:

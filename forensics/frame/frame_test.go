@@ -185,6 +185,17 @@ func TestFragments(t *testing.T) {
 		if v.Kind != UDP || !v.Partial {
 			t.Errorf("%s: a first fragment cut by the snap length is %s", name, short(&v))
 		}
+		for i, p := range [][]byte{c, b} { // what came late, and whole
+			if n := d.Fragmented(); n != (Datagrams{Partial: 1}) {
+				t.Errorf("%s: %+v after %d fragments", name, n, i+1)
+			}
+			if v := decode(&d, 1, p); v.Kind != Fragment || v.Whole {
+				t.Errorf("%s: the end of what is cut is %s", name, short(v))
+			}
+		}
+		if n := d.Fragmented(); n != (Datagrams{Cut: 1}) || d.frags.bytes != 0 {
+			t.Errorf("%s: %+v when all came, %d bytes stay", name, n, d.frags.bytes)
+		}
 	}
 }
 

@@ -118,19 +118,25 @@ func (d *Decoder) extensions(next uint8, c cursor, v *View) {
 // fragment itself when it is the first one and cut by the snap length, or nothing.
 func (d *Decoder) fragment(c cursor, v *View, id uint32, proto uint8, off int, more bool) cursor {
 	v.Layers |= HasFragment
-	if d.quoting || len(c.b) < c.n {
+	first := func() cursor {
 		v.Kind, v.Partial = Fragment, true
 		if off == 0 {
 			return c
 		}
 		return cursor{}
 	}
+	if d.quoting {
+		return first()
+	}
 	k, reverse := flow.Make(v.Src, v.Dst, 0, 0, proto)
 	k.Ports |= uint64(id) << 8 &^ 0xff
 	if reverse {
 		k.Ports |= 1 << 63
 	}
-	whole := d.frags.add(k, d.now, off, c.b, more)
+	whole := d.frags.add(k, d.now, off, c, more)
+	if len(c.b) < c.n {
+		return first()
+	}
 	if whole == nil {
 		v.Kind, v.Partial = Fragment, true
 		return cursor{}
@@ -200,26 +206,54 @@ func (d *Decoder) ports(c cursor, v *View) bool {
 	return true
 }
 
+// Datagrams counts what came in fragments.
+type Datagrams struct {
+	Partial uint64 // those of which a fragment is missing
+	Echoes  uint64 // of these, messages of ICMP: no filter by port takes their other fragments out of a capture
+	Cut     uint64 // those whose fragments all came, and were cut by the snap length: the first one alone is read
+}
+
+// Fragmented returns the counts so far: what is not yet complete counts as partial.
+func (d *Decoder) Fragmented() Datagrams {
+	n := d.frags.count
+	for k := range d.frags.open {
+		n.partial(k)
+	}
+	return n
+}
+
+func (n *Datagrams) partial(k flow.Key) {
+	n.Partial++
+	if proto := uint8(k.Ports); proto == 1 || proto == 58 {
+		n.Echoes++
+	}
+}
+
 // fragments are datagrams that are not complete. Their number, bytes and age are
 // bounded: the oldest goes first.
 type fragments struct {
 	open  map[flow.Key]*datagram
 	bytes int
+	count Datagrams
 }
 
+// datagram is complete when its fragments cover it on the wire, whatever was captured of them.
 type datagram struct {
 	parts []part
-	have  int // bytes of all parts
+	have  int // bytes of all parts on the wire
 	total int // 0: the last fragment was not seen
+	bytes int // that are kept
 	first int64
+	cut   bool // its bytes cannot be put together
 }
 
 type part struct {
-	off int
-	b   []byte
+	off, n int
+	b      []byte // nothing of one that is cut
 }
 
 const (
+	partSize     = 40 // what a part costs besides its bytes
 	maxDatagrams = 1024
 	maxFragBytes = 16 << 20
 	maxParts     = 8192
@@ -227,13 +261,13 @@ const (
 )
 
 // add keeps one fragment and returns the datagram when it is complete.
-func (f *fragments) add(k flow.Key, now int64, off int, b []byte, more bool) []byte {
+func (f *fragments) add(k flow.Key, now int64, off int, c cursor, more bool) []byte {
 	if f.open == nil {
 		f.open = map[flow.Key]*datagram{}
 	}
 	g := f.open[k]
 	if g != nil && (now-g.first > fragAge || len(g.parts) >= maxParts) {
-		f.drop(k, g)
+		f.lose(k, g)
 		g = nil
 	}
 	if g == nil {
@@ -243,7 +277,7 @@ func (f *fragments) add(k flow.Key, now int64, off int, b []byte, more bool) []b
 		g = &datagram{first: now}
 		f.open[k] = g
 	}
-	end := off + len(b)
+	end := off + c.n
 	if end > 1<<20 {
 		return nil
 	}
@@ -251,45 +285,62 @@ func (f *fragments) add(k flow.Key, now int64, off int, b []byte, more bool) []b
 		g.total = end
 	}
 	for _, p := range g.parts {
-		if p.off == off && len(p.b) == len(b) { // seen before
+		if p.off == off && p.n == c.n { // seen before
 			return nil
 		}
 	}
-	g.parts = append(g.parts, part{off, append([]byte(nil), b...)})
-	g.have += len(b)
-	f.bytes += len(b)
+	p := part{off: off, n: c.n}
+	if len(c.b) < c.n {
+		g.cut = true
+	} else {
+		p.b = append([]byte(nil), c.b...)
+	}
+	g.parts = append(g.parts, p)
+	g.have += c.n
+	g.bytes += len(p.b) + partSize
+	f.bytes += len(p.b) + partSize
 	if g.total == 0 || g.have < g.total {
 		return nil
 	}
-	whole := g.join()
-	if whole != nil {
+	whole, complete := g.join()
+	if complete {
 		f.drop(k, g)
+	}
+	if complete && g.cut {
+		f.count.Cut++
+		return nil
 	}
 	return whole
 }
 
-// join puts the parts together, or returns nothing when there is a hole.
-func (g *datagram) join() []byte {
+// join puts the parts together, or says that there is a hole. What was cut stays empty.
+func (g *datagram) join() (whole []byte, complete bool) {
 	whole, upTo := make([]byte, g.total), 0
 	for progress := true; progress && upTo < g.total; {
 		progress = false
 		for _, p := range g.parts {
-			if p.off <= upTo && p.off+len(p.b) > upTo {
-				upTo = min(p.off+len(p.b), g.total)
+			if p.off <= upTo && p.off+p.n > upTo {
+				upTo = min(p.off+p.n, g.total)
 				copy(whole[min(p.off, g.total):], p.b)
 				progress = true
 			}
 		}
 	}
 	if upTo < g.total {
-		return nil
+		return nil, false
 	}
-	return whole
+	return whole, true
 }
 
 func (f *fragments) drop(k flow.Key, g *datagram) {
-	f.bytes -= g.have
+	f.bytes -= g.bytes
 	delete(f.open, k)
+}
+
+// lose gives up a datagram of which a fragment is missing.
+func (f *fragments) lose(k flow.Key, g *datagram) {
+	f.count.partial(k)
+	f.drop(k, g)
 }
 
 func (f *fragments) dropOldest() {
@@ -300,5 +351,5 @@ func (f *fragments) dropOldest() {
 			oldest, key = g, k
 		}
 	}
-	f.drop(key, oldest)
+	f.lose(key, oldest)
 }
