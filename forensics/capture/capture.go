@@ -75,6 +75,7 @@ type Info struct {
 	Sections   int
 	Packets    uint64
 	Bytes      int64 // of the file, as stored
+	Stream     int64 // of the file, unpacked
 	SHA256     string
 	Skipped    int64 // bytes that belong to no record
 	Damage     []Damage
@@ -275,6 +276,7 @@ func (f *File) Info() *Info { return &f.info }
 // have been read to the end.
 func (f *File) Finish() *Info {
 	f.w.drain()
+	f.info.Stream = f.w.pos()
 	if f.packed != nil { // the decompressor has ended: its reader is ours
 		f.packed.w.drain()
 	}

@@ -12,6 +12,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -330,6 +331,13 @@ func TestDamage(t *testing.T) {
 		le.PutUint32(b[at:], v)
 		return b
 	}
+	alien := func(b []byte, from int) []byte { // the records from one on are of another year
+		b = bytes.Clone(b)
+		for at := 24 + from*rsize; at < len(b); at += rsize {
+			le.PutUint32(b[at:], le.Uint32(b[at:])-300_000_000)
+		}
+		return b
+	}
 	tests := []struct {
 		name    string
 		file    []byte
@@ -352,6 +360,13 @@ func TestDamage(t *testing.T) {
 		{"pcapng lengths differ", set(ng, head+5*bsize-4, 999), 9, "cannot be true"},
 		{"pcapng of an interface without description", set(ng, head+4*bsize+8, 7), 9, "interface 7"},
 		{"pcapng packet longer than its block", set(ng, head+4*bsize+20, 5000), 10, "longer than its block"},
+		{"a length that lies behind a time that lies", set(set(file, 24+4*rsize, 722078200), 24+5*rsize+8, 0x7fffffff), 9, "cannot be true"},
+		{"a length that lies behind a time that lies, within the file", set(set(file, 24+4*rsize, 722078200), 24+5*rsize+8, 150), 9, "length cannot be true"},
+		{"a length that lies behind a first time that lies", set(set(file, 24, 722078200), 24+1*rsize+8, 0x7fffffff), 9, "cannot be true"},
+		{"times that go on in another year", set(alien(file, 5), 24+5*rsize+8, 0x7fffffff), 9, "cannot be true"},
+		{"two files, one after the other", append(bytes.Clone(file), alien(file, 0)...), 20, "another file"},
+		{"three files, one without packets", slices.Concat(file, file[:24], file), 20, "another file"},
+		{"two files, of which the first is cut", append(bytes.Clone(file[:24+4*rsize+56]), set(file, 24+4, 500_000)...), 14, "length cannot be true"},
 		{"gzip cut", gz(t, file)[:120], 0, "EOF"},
 		{"gzip checksum", func() []byte { b := gz(t, file); b[len(b)-6] ^= 1; return b }(), 10, "checksum"},
 	}
