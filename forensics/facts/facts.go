@@ -30,6 +30,7 @@ type Facts struct {
 	CutFrames  uint64     // captured shorter than they were
 	LargestIP  int        // on the wire
 	Fragments  frame.Datagrams
+	Undecoded  uint64 // packets of which not even the link layer is known
 	TCP        *tcp.Tracker
 	DNS        *dns.Log
 	OtherNames uint64 // mDNS and LLMNR messages

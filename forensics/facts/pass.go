@@ -251,6 +251,9 @@ func (p *pass) mask(l frame.Layers) {
 }
 
 func (p *pass) unmask(m *mask) {
+	if m.layers == 0 {
+		p.f.Undecoded += m.n
+	}
 	for l := m.layers; l != 0; l &= l - 1 {
 		p.f.Layers[bit(l)] += m.n
 	}

@@ -319,3 +319,27 @@ func TestCutPackets(t *testing.T) {
 		}
 	}
 }
+
+// TestUnread: a capture of which most could not be read is not healthy, whatever the rest looks like.
+func TestUnread(t *testing.T) {
+	for _, tt := range []struct {
+		skipped   int64
+		undecoded uint64
+		code      string
+		says      string
+	}{
+		{1000, 0, "healthy", ""},
+		{2000, 0, "unreadable-capture", "Most of the file could not be read"},
+		{0, 5, "healthy", "5 of 10 packets could not be decoded"},
+		{0, 6, "unreadable-capture", "link type 9999"},
+		{0, 10, "unreadable-capture", "10 of 10 packets could not be decoded"},
+	} {
+		f := none()
+		f.Packets, f.Undecoded = 10, tt.undecoded
+		f.Capture = &capture.Info{Packets: 10, Stream: 3000, Skipped: tt.skipped, Interfaces: []capture.Interface{{Link: 9999}}}
+		got := All(f)
+		if all := got[0].Summary + got[0].Detail + got[0].Limits; len(got) != 1 || got[0].Code != tt.code || !strings.Contains(all, tt.says) {
+			t.Errorf("%+v: %+v", tt, got)
+		}
+	}
+}

@@ -291,6 +291,8 @@ func (c *inquiry) limits(f *Finding) {
 // it looks.
 func (c *inquiry) unread() string {
 	switch cut := c.f.CutFrames; {
+	case c.f.Undecoded > 0:
+		return fmt.Sprintf("%d of %d packets could not be decoded: not even their link layer is known.", c.f.Undecoded, c.f.Packets)
 	case cut*2 <= c.f.Packets && c.f.Fragments.Cut > 0:
 		return fmt.Sprintf("%d datagrams that came in fragments are cut: only the beginning of the first fragment was read.", c.f.Fragments.Cut)
 	case cut*2 <= c.f.Packets:
@@ -307,6 +309,10 @@ const maxPerCode = 3
 
 // verdict orders the findings and says when there is nothing to worry about.
 func (c *inquiry) verdict() []Finding {
+	x, unread := services.Unread(c.f)
+	if unread {
+		c.add(x)
+	}
 	slices.SortStableFunc(c.out, func(a, b Finding) int {
 		return cmp.Or(cmp.Compare(b.Severity, a.Severity), cmp.Compare(b.Confidence, a.Confidence))
 	})
@@ -320,7 +326,7 @@ func (c *inquiry) verdict() []Finding {
 	for i := range out {
 		c.limits(&out[i])
 	}
-	if len(out) == 0 || out[0].Severity < Medium {
+	if !unread && (len(out) == 0 || out[0].Severity < Medium) {
 		t := &c.f.TCP.Total
 		out = append(out, Finding{Severity: Info, Protocol: "capture", Code: "healthy", Summary: "Nothing here needs attention.", Confidence: 0.8, Frames: []uint32{}, Limits: c.unread(),
 			Detail: fmt.Sprintf("%d packets; %d TCP connections, %d of %d handshakes completed, %d segments retransmitted; %d DNS queries, %d unanswered; %d of %d echo requests answered.",

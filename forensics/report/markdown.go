@@ -105,6 +105,9 @@ func (d *Document) unjudged() bool {
 // nothing says that no packet was judged, which is not the same as healthy.
 func (d *Document) nothing() []string {
 	out := []string{"**Nothing was judged**: this says nothing of the network."}
+	if d.Summary.Packets > 0 {
+		out[0] = "**Hardly anything was judged**: this says nothing of the network."
+	}
 	for _, f := range d.Findings {
 		out = append(out, stop(escape(f.Summary))+".", escape(f.Confirm))
 	}

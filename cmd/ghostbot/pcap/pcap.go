@@ -184,12 +184,12 @@ func (v *run) each(ctx context.Context, files []string) error {
 }
 
 // reached reports whether a document has what -fail-on asks for. Where no packet was
-// judged nothing was shown to be well, so that it fails whatever the severity.
+// judged, or few of many, nothing was shown to be well, so that it fails whatever the severity.
 func (v *run) reached(doc *semantic.Document) bool {
 	if v.limit == 0 {
 		return false
 	}
-	return doc.Summary.Packets == 0 || slices.ContainsFunc(doc.Findings, func(f finding.Finding) bool { return f.Severity >= v.limit })
+	return doc.Summary.Packets == 0 || slices.ContainsFunc(doc.Findings, func(f finding.Finding) bool { return f.Severity >= v.limit || f.Code == "unreadable-capture" })
 }
 
 // print prints an object for one file and a list for several.

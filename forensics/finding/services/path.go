@@ -3,6 +3,7 @@ package services
 import (
 	"fmt"
 
+	"ghostbot/forensics/capture"
 	"ghostbot/forensics/facts"
 	"ghostbot/forensics/finding/statement"
 )
@@ -26,6 +27,37 @@ func Nothing(f *facts.Facts) statement.Finding {
 		x.Confirm = "The filter and the interface of the capture; whether it was stopped too early."
 	}
 	return x
+}
+
+// Unread says that most of a capture could not be read, so that what little was judged says
+// nothing of the network: the file is damaged, or of link types that are not decoded.
+func Unread(f *facts.Facts) (x statement.Finding, unread bool) {
+	x = statement.Finding{Severity: statement.Low, Protocol: "capture", Code: "unreadable-capture", Frames: []uint32{}, Confidence: 1}
+	switch c := f.Capture; {
+	case c != nil && c.Skipped > c.Stream-c.Skipped:
+		x.Summary = fmt.Sprintf("Most of the file could not be read: it is damaged. %s.", statement.Plural(int(f.Packets), "packet was judged", "packets were judged"))
+		x.Detail = fmt.Sprintf("%d bytes belong to no record that makes sense. What was read says nothing of the rest.", c.Skipped)
+		x.Confirm = "capinfos on the file; copy it again from where it was taken, and stop the capture before copying."
+	case f.Undecoded*2 > f.Packets:
+		x.Summary = fmt.Sprintf("%d of %d packets could not be decoded.", f.Undecoded, f.Packets)
+		x.Detail = "Not even their link layer is known" + types(c) + ". Nothing of them was judged."
+		x.Confirm = "capinfos on the file for its encapsulation; capture on an interface of another kind, or convert the file."
+	default:
+		return x, false
+	}
+	return x, true
+}
+
+// types lists the link types of a capture.
+func types(c *capture.Info) string {
+	if c == nil || len(c.Interfaces) == 0 {
+		return ""
+	}
+	out := ""
+	for i, n := range c.Interfaces[:min(len(c.Interfaces), 5)] {
+		out += statement.When(i > 0, ", ", "") + fmt.Sprint(n.Link)
+	}
+	return " (link type " + out + ")"
 }
 
 // redirects tell of a gateway that is not the best one.
