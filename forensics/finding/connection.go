@@ -82,6 +82,7 @@ func (c *inquiry) asymmetric() {
 		}
 	}
 	if one > 0 && one*2 > both {
+		c.oneWay = true
 		c.add(Finding{Severity: Low, Protocol: "tcp", Code: "asymmetric-path", Confidence: 0.9, Frames: at, Flow: example,
 			Summary: fmt.Sprintf("Only one direction is in the capture for %s: the other one takes another path.", plural(one, "connection", "connections")),
 			Detail:  "They acknowledge and go on though nothing of the other side is here. Losses, round trips and resets of the unseen direction cannot be judged from this capture. Stateful devices on the way would drop such connections.",

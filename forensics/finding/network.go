@@ -221,7 +221,7 @@ func (c *inquiry) neighbour(t *control.Target, protocol, code, what string) {
 	c.icmpAbout[t.Addr] = true
 	c.add(Finding{Severity: High, Protocol: protocol, Code: code, Confidence: 0.9, Frames: t.Frames,
 		Summary: fmt.Sprintf("%v does not answer on its link.", t.Addr),
-		Detail:  fmt.Sprintf("%v asked %d times in %s with %s for %v and got no answer%s.", t.Asker, t.Asked, ms(t.LastAt-t.FirstAt), what, t.Addr, when(code == "host-down", "; it asks for others, as a router does", "")),
+		Detail:  fmt.Sprintf("%v asked %d times in %s with %s for %v and got no answer%s.", t.Asker, t.Asked, ms(t.LastAt-t.FirstAt), what, t.Addr, when(!asker && code == "host-down", "; it sends nothing else here: a router that asks for others does that, and so does a host that wants nothing but this", "")),
 		Confirm: fmt.Sprintf("On a host of the same link: ip neigh show %v; arping %v. An answer would mean that a filter or a wrong VLAN is between.", t.Addr, t.Addr)})
 }
 

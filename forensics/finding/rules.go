@@ -48,6 +48,7 @@ type inquiry struct {
 	hops      map[flow.Addr]uint8 // TTL with which a host's own packets arrive
 	out       []Finding
 	copying   bool // the capture has packets twice
+	oneWay    bool // it has one direction only
 	conflict  map[flow.Addr]bool
 	icmpAbout map[flow.Addr]bool // destinations that ICMP errors explain
 }
