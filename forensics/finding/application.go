@@ -43,7 +43,6 @@ func (c *inquiry) resolver(s *dns.Server) {
 	if n := s.Rcodes[5]; n > 0 && n*10 >= asked {
 		add(High, "dns-refused", 0.9, s.Evidence["REFUSED"], fmt.Sprintf("%v refuses %d of %d queries.", s.Addr, n, asked), "The server does not serve this client: an access list, or no recursion.", "Access lists (allow-query, allow-recursion) of the server.")
 	}
-	c.codes(s, add)
 	if n := s.Rcodes[3]; n > 0 && n*4 >= asked {
 		add(services.Missing(c.f), "dns-nxdomain", 0.85, s.Evidence["NXDOMAIN"], fmt.Sprintf("%v answers %d of %d queries with NXDOMAIN.", s.Addr, n, asked),
 			"The names do not exist: "+names(c.f.DNS.Top(3, func(n *dns.Name) uint64 { return n.NX }))+". Typical reasons are a typing error and search domains that are appended.", "The name as the application has it; resolv.conf (search, ndots).")
@@ -60,26 +59,6 @@ func (c *inquiry) resolver(s *dns.Server) {
 	if s.Latency.N > 0 && (med > 200e6 || high > 500e6 && (s.Latency.Above(300e6)-min(s.Latency.Above(300e6), int64(s.Repaired)))*4 >= s.Latency.N || late && s.Unanswered*2 <= s.Retries+s.Late && high > 200e6) {
 		add(Medium, "dns-slow", 0.86, append(slowFrames(c.f.DNS), s.Evidence["late"]...), fmt.Sprintf("%v needs %s (median) and up to %s to answer.", s.Addr, ms(med), ms(s.Latency.Max)),
 			fmt.Sprintf("%d answers; %d came after the client had asked again.", s.Latency.N, s.Late-s.Repaired), fmt.Sprintf("dig @%v twice: fast the second time means that its upstream is slow; ping tells the network's share.", s.Addr))
-	}
-}
-
-// codes finds a server that answers most queries with codes beside those that have rules of their
-// own. A few are usual: FORMERR and NOTIMP tell a client to ask without EDNS.
-func (c *inquiry) codes(s *dns.Server, add func(Severity, string, float64, []uint32, string, string, string)) {
-	var n uint64
-	var at []uint32
-	list := ""
-	for code, k := range s.Rcodes {
-		if k == 0 || code == 0 || code == 2 || code == 3 || code == 5 {
-			continue
-		}
-		name := dns.RcodeName(uint8(code))
-		n, at, list = n+k, append(at, s.Evidence[name]...), list+when(n > 0, ", ", "")+fmt.Sprintf("%s (%d times)", name, k)
-	}
-	if n*2 > s.Queries {
-		add(High, "dns-error", 0.88, at, fmt.Sprintf("%v answers %d of %d queries with an error: %s.", s.Addr, n, s.Queries, list),
-			"FORMERR: the server, or a device before it, does not understand the query, often its EDNS options. NOTIMP: it does not know that kind of query. Others belong to updates and zone transfers that the server does not permit.",
-			fmt.Sprintf("dig @%v NAME, then with +noedns: an answer would mean that the options are what it does not understand.", s.Addr))
 	}
 }
 

@@ -1,5 +1,5 @@
 // Package services finds what goes wrong in protocols that hosts need before and beside
-// TCP: addresses by DHCP, routers that advertise themselves, QUIC, and other services
+// TCP: addresses by DHCP, name servers that answer with errors, routers that advertise themselves, QUIC, and other services
 // over UDP that are asked and do not answer.
 package services
 
@@ -18,7 +18,7 @@ import (
 // All returns what the rules of this room find.
 func All(f *facts.Facts) []statement.Finding {
 	var out []statement.Finding
-	for _, rule := range []func(*facts.Facts) []statement.Finding{announcements, leases, rogues, routers, refused, quic, silent, certificates, versions, refusals, halves, unanswered, redirects} {
+	for _, rule := range []func(*facts.Facts) []statement.Finding{announcements, leases, rogues, routers, refused, quic, silent, certificates, versions, refusals, halves, unanswered, redirects, failures} {
 		out = append(out, rule(f)...)
 	}
 	return out
