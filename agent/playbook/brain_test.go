@@ -85,7 +85,7 @@ func TestRemote(t *testing.T) {
 		{"host down on the link", "192.0.2.99:80 times out", [][]string{{"ip route get", "ip/get_link_down_neighbour"}, {"curl", "curl/drop"}, {"ping", "ping/link_down_neighbour"}, {"neigh", "ip/neigh_failed"}, {"traceroute", "traceroute/prohibited"}},
 			want{"root_cause", []string{"192.0.2.99 on this machine's own link does not answer address resolution"}, "FAILED", "high"}},
 		{"no route", "198.19.2.1:80 unreachable", [][]string{{"ip route get", "ip/get_no_route"}, {"curl", "curl/no_route"}, {"nc ", "nc/openbsd_no_route"}},
-			want{"root_cause", []string{"This machine has no route to 198.19.2.1"}, "RTNETLINK", "high"}},
+			want{"root_cause", []string{"This machine's own routing table has a route of the kind unreachable for 198.19.2.1"}, "RTNETLINK", "high"}},
 		{"routing loop", "198.18.0.1 does not answer ping", [][]string{{"ip route get", "ip/get_loop"}, {"ping", "ping/loop"}, {"traceroute", "traceroute/loop"}},
 			want{"root_cause", []string{"Packets to 198.18.0.1 go round in a routing loop"}, "192.0.2.1", "high"}},
 		{"prohibited", "198.19.4.1 does not answer ping", [][]string{{"ip route get", "ip/get_prohibited"}, {"ping", "ping/prohibited"}, {"traceroute", "traceroute/prohibited"}},

@@ -98,7 +98,7 @@ func TestRealNetwork(t *testing.T) {
 		{"the port is rejected", "http://203.0.113.10:83/ is down", n.far, filter + "83 -j REJECT --reject-with icmp-admin-prohibited", want{"root_cause", []string{"connections to port 83 are rejected with an ICMP message"}, "No route", "medium"}},
 		{"a host that is not there", "203.0.113.99:80 is unreachable", "", "", want{"root_cause", []string{"203.0.113.99 is unreachable: 198.51.100.2 reports it"}, "nreachable", "medium"}},
 		{"a neighbour that is not there", "192.0.2.99:80 does not answer", "", "", want{"root_cause", []string{"192.0.2.99 on this machine's own link does not answer address resolution"}, "192.0.2.99 dev", "high"}},
-		{"no route", "198.18.7.1:80 is unreachable", n.here, "ip route add unreachable 198.18.7.0/24", want{"root_cause", []string{"This machine has no route to 198.18.7.1"}, "RTNETLINK", "high"}},
+		{"no route", "198.18.7.1:80 is unreachable", n.here, "ip route add unreachable 198.18.7.0/24", want{"root_cause", []string{"This machine's own routing table has a route of the kind unreachable for 198.18.7.1"}, "RTNETLINK", "high"}},
 		{"a routing loop", "198.19.0.1 does not answer ping", n.left, "ip route add 198.19.0.0/24 via 198.51.100.2", want{"root_cause", []string{"Packets to 198.19.0.1 go round in a routing loop"}, "", "high"}},
 		{"a filter on the way", "198.18.8.1 does not answer ping", n.left, "ip route add prohibit 198.18.8.0/24", want{"root_cause", []string{"A filter rejects connections to 198.18.8.1"}, "", "high"}},
 		{"loss on the way", "packet loss to 203.0.113.11", n.right, "iptables -A FORWARD -p icmp -d 203.0.113.11 -m statistic --mode nth --every 3 --packet 0 -j DROP", want{"root_cause", []string{"The path to 203.0.113.11 loses packets"}, "packet loss", "medium"}},

@@ -49,6 +49,11 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	},
 	"full":        (*Place).readFull,
 	"udpsocket":   (*Place).readUDPSocket,
+	"files":       (*Place).readFiles,
+	"compare":     (*Place).readCompare,
+	"aaaa":        (*Place).readAAAA,
+	"link":        (*Place).readLink,
+	"rate":        (*Place).readRate,
 	"zone":        (*Place).readZone,
 	"getent":      (*Place).readGetent,
 	"route":       (*Place).readRoute,
@@ -93,6 +98,7 @@ func (p *Place) readFetch(o read.Output, m Moment) string {
 	}
 	good := w.Answered() && w.Fail == read.None && w.Code < 500 && !slices.Contains(p.About.Codes, w.Code)
 	p.note(m, failWords[w.Fail]...)
+	p.furtherWords(w, m)
 	if w.Answered() {
 		p.readAnswer(w, m)
 	}
@@ -117,6 +123,16 @@ func (p *Place) readFetch(o read.Output, m Moment) string {
 // streams reports whether an answer is one that is not meant to end.
 func streams(w read.Web) bool {
 	return strings.Contains(w.Header["content-type"], "event-stream") || strings.Contains(w.Header["content-type"], "multipart/x-mixed")
+}
+
+// furtherWords are what a failure says beyond its kind.
+func (p *Place) furtherWords(w read.Web, m Moment) {
+	switch {
+	case w.Fail == read.Unresolved && w.Late:
+		p.note(m, "resolve-late")
+	case w.WantsCertificate():
+		p.note(m, "wants-cert")
+	}
 }
 
 // failWords are the facts that a failure of a request stands for.
@@ -238,6 +254,7 @@ func (p *Place) readAnyway(o read.Output, m Moment) string {
 	} else if w.Fail == read.Alert { // curl took the certificate, the handshake fails all the same
 		p.detail = Plain(w.Detail, 120)
 		p.note(m, "alert")
+		p.furtherWords(w, m)
 	} else if w.Fail == read.Reset || w.Fail == read.Empty || w.Fail == read.NoAnswer {
 		p.note(m, failWords[w.Fail]...)
 	}
@@ -553,6 +570,9 @@ func (p *Place) readServer(a read.Answer, m Moment) string {
 	case a.Status != "":
 		p.note(m, "server-fails")
 		return at + " answers " + a.Status + " for " + name + "."
+	case a.Cut:
+		p.note(m, "server-cut")
+		return at + " answers for " + name + " over UDP with a truncated answer, and not over TCP."
 	case a.Fail == read.Refused:
 		p.note(m, "server-refused")
 		return "Nothing answers DNS on " + at + ": queries are refused."
@@ -600,9 +620,99 @@ func (p *Place) readHere(a read.Answer, m Moment) string {
 	case a.Status != "":
 		p.note(m, "fails-here")
 		return "This machine's DNS answers " + a.Status + " for " + name + "."
+	case a.Cut:
+		p.note(m, "cut-here")
+		return "This machine's DNS server answers for " + name + " over UDP with a truncated answer, and not over TCP."
 	}
 	p.note(m, "silent-here")
 	return "This machine's DNS servers do not answer."
+}
+
+// readAAAA reads whether a question for the other family of address is answered,
+// which most programs ask along with the first: nothing but silence is a fault.
+func (p *Place) readAAAA(o read.Output, m Moment) string {
+	switch a := read.Dig(o); {
+	case a.Fail == read.Usage:
+		p.note(m, "unsuitable")
+	case a.Status != "":
+		p.note(m, "aaaa-answers")
+	case a.Fail == read.Silent:
+		p.note(m, "aaaa-silent")
+		return "This machine's DNS server does not answer for the IPv6 address of " + p.End.Host + "."
+	}
+	return ""
+}
+
+// readFiles reads what the hosts file of this machine has for a name.
+func (p *Place) readFiles(o read.Output, m Moment) string {
+	a := read.Getent(o)
+	switch {
+	case a.Resolved():
+		p.files = a.Addrs
+		p.note(m, "in-files")
+		return "The hosts file of this machine gives " + a.Addrs[0] + " for " + p.End.Host + "."
+	case a.Fail == read.Unresolved:
+		p.note(m, "not-in-files")
+		return ""
+	}
+	p.note(m, "unsuitable")
+	return ""
+}
+
+// readCompare reads what DNS has for a name that stands in the hosts file. That DNS
+// does not know it, or does not answer, is no fault: the file is there for that.
+func (p *Place) readCompare(o read.Output, m Moment) string {
+	a := read.Dig(o)
+	if !a.Resolved() {
+		p.note(m, "dns-without")
+		return ""
+	}
+	p.dns = a.Addrs
+	p.note(m, "dns-has")
+	return "DNS gives " + a.Addrs[0] + " for " + p.End.Host + "."
+}
+
+// readLink looks whether the interface that leads to the place has a link; where
+// no route tells which one that is, whether any but the loopback one has.
+func (p *Place) readLink(o read.Output, m Moment) string {
+	var off []string
+	some := false
+	for _, l := range read.Links(o) {
+		switch {
+		case l.Name == "lo" || p.dev != "" && l.Name != p.dev || !interfaceName.MatchString(l.Name):
+		case l.Down:
+			off = append(off, l.Name)
+		default:
+			some = true
+		}
+	}
+	if some || len(off) == 0 {
+		p.note(m, "link-ok")
+		return ""
+	}
+	p.off = strings.Join(off[:min(len(off), 3)], " and ")
+	p.note(m, "link-down")
+	return "Without a link on this machine: " + p.off + "."
+}
+
+var interfaceName = pattern.New(`^[A-Za-z0-9_.-]{1,15}$`)
+
+// flowing is how much more of an answer has to come in the long time than in the
+// short one before it counts as one that flows and not as one that stopped: the
+// long one is two and a half times the short one (fetchArgs, probe fetch-short).
+const flowing = 1.5
+
+// readRate reads the same request with a shorter limit: an answer of which more
+// comes in more time flows, slowly; one that stopped stopped at the same place.
+func (p *Place) readRate(o read.Output, m Moment) string {
+	w := read.Curl(o)
+	if w.Fail != read.Stalled || w.Bytes == 0 || p.web.Fail != read.Stalled || float64(p.web.Bytes) < flowing*float64(w.Bytes) {
+		p.note(m, "not-flowing")
+		return ""
+	}
+	p.rate = float64(p.web.Bytes) / max(p.web.Total, 1)
+	p.note(m, "flowing")
+	return "The answer of " + p.End.String() + " comes steadily and slowly."
 }
 
 // readAlive asks a DNS server for the root, which every server has an opinion on:
@@ -684,6 +794,10 @@ func (p *Place) readRoute(o read.Output, m Moment) string {
 	case r.Fail == read.Usage:
 		p.note(m, "unsuitable")
 		return ""
+	case r.Fail == read.Unreachable && r.Kind != "":
+		p.kind = r.Kind
+		p.note(m, "no-route", "route-denies", "unreachable")
+		return "This machine's routing table has a route of the kind " + r.Kind + " for " + p.End.Host + "."
 	case r.Fail == read.Unreachable:
 		p.note(m, "no-route", "unreachable")
 		return "This machine has no route to " + p.End.Host + "."
@@ -695,7 +809,7 @@ func (p *Place) readRoute(o read.Output, m Moment) string {
 		return p.End.Host + " is this machine."
 	}
 	p.note(m, "route-remote")
-	p.next = p.ip
+	p.next, p.dev = p.ip, r.Dev
 	if symptom.ValidHost(r.Via) {
 		p.next = r.Via
 	}
@@ -801,6 +915,9 @@ func (p *Place) readCertificate(o read.Output, m Moment) string {
 		p.become("https")
 	}
 	p.hand = h
+	if h.Asks {
+		p.note(m, "asks-cert")
+	}
 	p.note(m, "cert-read", "tls-here", "connected")
 	if !h.NotAfter.IsZero() {
 		p.dates(h, m)

@@ -47,9 +47,15 @@ type Place struct {
 	Behind   []*Place        // the places that answers of this one name
 
 	facts    map[string][]Fact
-	ip       string // first address known
-	ip4, ip6 string // of a name that programs here get two for
-	next     string // next hop on this machine's link
+	ip       string   // first address known
+	ip4, ip6 string   // of a name that programs here get two for
+	next     string   // next hop on this machine's link
+	dev      string   // interface of this machine that leads there
+	off      string   // interfaces of this machine without a link
+	kind     string   // of a route of this machine that lets nothing through
+	files    []string // addresses that this machine's hosts file gives
+	dns      []string // addresses that this machine's DNS server gives
+	rate     float64  // bytes a second of an answer that does not end
 	web      read.Web
 	late     read.Web // the last request with a slow phase
 	bad      read.Web // the last answer that was an error: web may be a later, good one
@@ -180,6 +186,7 @@ var static = map[string]func(p *Place) bool{
 	"remote":       func(p *Place) bool { return len(p.facts["route-remote"]) > 0 },
 	"ip":           func(p *Place) bool { return p.ip != "" },
 	"next":         func(p *Place) bool { return p.next != "" },
+	"routed":       func(p *Place) bool { return p.next != "" && p.next != p.ip },
 	"root":         func(p *Place) bool { return p.Parent == nil },
 	"behind":       func(p *Place) bool { return p.Parent != nil },
 	"guessed":      func(p *Place) bool { return p.End.Guessed && len(p.About.Codes) == 0 },
@@ -243,6 +250,16 @@ func (p *Place) settle() {
 	if len(p.facts["connected"]) > 0 && len(p.facts["no-listener"]) > 0 { // this machine's tables do not show it: translated, or in another namespace
 		delete(p.facts, "no-listener")
 		p.facts["listener-hidden"] = p.facts["connected"]
+	}
+	if len(p.files) > 0 && len(p.dns) > 0 && !slices.ContainsFunc(p.files, func(s string) bool { return slices.Contains(p.dns, s) }) {
+		p.facts["hosts-differ"] = slices.Concat(p.facts["in-files"], p.facts["dns-has"])
+	}
+	delete(p.facts, "reset-at-once")
+	if len(p.facts["unconnected"]) >= 2 && len(p.facts["open"]) >= 3 && len(p.facts["refused"]) == 0 {
+		p.facts["reset-at-once"] = slices.Concat(p.facts["unconnected"], p.facts["open"])
+	}
+	if len(p.facts["open"]) > 0 && len(p.facts["refused"]) > 0 {
+		p.facts["refused-at-times"] = slices.Concat(p.facts["open"], p.facts["refused"], p.facts["unconnected"])
 	}
 	p.settleSlow()
 	ok := len(p.goodIDs)
@@ -417,6 +434,11 @@ func (p *Place) part(name string) (string, bool) {
 		return p.serverPart(func(e symptom.Endpoint) string { return strconv.Itoa(e.Port) })
 	case "ip":
 		return p.ip, p.ip != ""
+	case "big": // the payload of an echo request of 1500 bytes: headers are 28 bytes of IPv4, 48 of IPv6
+		if p.Has("v6") {
+			return "1452", true
+		}
+		return "1472", true
 	case "next":
 		return p.next, p.next != ""
 	case "resolved":

@@ -110,7 +110,7 @@ func TestFacts(t *testing.T) {
 		{web, "counters", "=nothing", "without-counters", ""},
 		{far, "route", "ip/get_remote", "route-remote", ""},
 		{far, "route", "ip/local", "route-local", "is this machine"},
-		{far, "route", "ip/get_blackhole", "no-route unreachable", "no route"},
+		{far, "route", "ip/get_blackhole", "no-route route-denies unreachable", "of the kind blackhole"},
 		{far, "route", "ip/bad", "no-route-known without-route", ""},
 		{far, "ping", "ping/remote", "ping-ok", "answers ping"},
 		{far, "ping", "ping/loss", "ping-loss ping-ok", "loses 60 %"},

@@ -51,7 +51,13 @@ var words = map[string]func(p *Place) string{
 	"alias":     func(p *Place) string { return Plain(p.answer.Alias, 80) },
 	"queue":     (*Place).queue,
 	"elsewhere": (*Place).elsewhere,
-	"limit":     func(*Place) string { return "10 s" },
+	"limit":     (*Place).limit,
+	"off":       func(p *Place) string { return p.off },
+	"kind":      func(p *Place) string { return p.kind },
+	"fileip":    func(p *Place) string { return strings.Join(p.files[:min(len(p.files), 2)], " and ") },
+	"dnsip":     func(p *Place) string { return strings.Join(p.dns[:min(len(p.dns), 2)], " and ") },
+	"rate":      func(p *Place) string { return fmt.Sprintf("%.0f kB/s", max(1, p.rate/1000)) },
+	"overtcp":   (*Place).overTCP,
 	"detail":    func(p *Place) string { return Plain(p.detail, 80) },
 	"dns":       func(p *Place) string { return seconds(p.late.DNS) },
 	"connect":   func(p *Place) string { return seconds(p.late.Connect - p.late.DNS) },
@@ -110,6 +116,22 @@ func (p *Place) Title() string {
 }
 
 func (p *Place) portText() string { return strconv.Itoa(p.End.Port) }
+
+// limit is how long a request waited before it gave up.
+func (p *Place) limit() string {
+	if w := p.web; w.Late && w.Total >= 1 {
+		return fmt.Sprintf("%.0f s", w.Total)
+	}
+	return "10 s"
+}
+
+// overTCP says how a DNS server fails that was asked over TCP.
+func (p *Place) overTCP() string {
+	if p.answer.Fail == read.Refused {
+		return "refuses connections"
+	}
+	return "does not answer"
+}
 
 // code is the status that the place answers, with how often when not always.
 func (p *Place) code() string {

@@ -86,7 +86,8 @@ func minor(c Cause, all []Cause) bool {
 			c.Rule.Name == "unstable",
 			c.Rule.Name == "slow" && o.Rule.Name != "untrusted",
 			c.Reading.Sure == "low",
-			c.Rule.Name == "reset" && o.Rule.Name == "protocol":
+			c.Rule.Name == "reset" && o.Rule.Name == "protocol",
+			strings.Contains(o.Reading.When, "hosts-differ") && c.Rule.Name != "resolver":
 			return true
 		}
 	}

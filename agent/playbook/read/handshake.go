@@ -26,6 +26,7 @@ type Handshake struct {
 	Issuer    string
 	Names     []string // DNS names and addresses the certificate is for
 	Protocol  string
+	Asks      bool   // the server asked for a client certificate
 	Weak      string // why the key or the signature is weak by today's measure, "" when it is not
 	leaf      *x509.Certificate
 }
@@ -51,6 +52,7 @@ var (
 	notDates   = pattern.New(`[Nn]ot(Before|After)\s*[=:]\s*([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d \d{4} GMT)`)
 	subjectOf  = pattern.New(`(?m)^subject=([^\n]{0,200})`)
 	issuerOf   = pattern.New(`(?m)^issuer=([^\n]{0,200})`)
+	asksClient = pattern.New(`(?m)^(?:Acceptable client certificate CA names|Client Certificate Types:|Requested Signature Algorithms:)`)
 	newCipher  = pattern.New(`(?m)^New, (\S+), Cipher is ([^\s(]+)`)
 )
 
@@ -71,6 +73,7 @@ func SClient(o Output) Handshake {
 	if m := newCipher.FindStringSubmatch(text); m != nil && m[1] != "(NONE)," {
 		h.Protocol = m[1]
 	}
+	h.Asks = asksClient.MatchString(text)
 	h.certificate(text)
 	h.Done = h.Protocol != "" && (h.Subject != "" || h.leaf != nil)
 	h.Fail = h.failed(o, text)

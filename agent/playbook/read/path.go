@@ -86,6 +86,7 @@ type Route struct {
 	Dev   string
 	Via   string
 	Src   string
+	Kind  string // of a route that lets nothing through: unreachable, prohibit, blackhole
 	Fail  Failure
 }
 
@@ -107,15 +108,54 @@ func RouteGet(o Output) Route {
 	}
 	r.Local = r.Local || r.Dev == "lo"
 	if len(f) > 0 && (f[0] == "blackhole" || f[0] == "unreachable" || f[0] == "prohibit" || f[0] == "throw") {
-		r.Fail = Unreachable
+		r.Fail, r.Kind = Unreachable, f[0]
 	}
 	if o.Exit != 0 {
 		r.Fail = failure(o.both())
 		if strings.Contains(o.both(), "RTNETLINK answers") {
-			r.Fail = Unreachable
+			r.Fail, r.Kind = Unreachable, routeKind(o.both())
 		}
 	}
 	return r
+}
+
+// routeKind is the kind of route that answers a question with an error: each kind
+// has its own (rtnetlink; fib_props in the kernel's net/ipv4/fib_semantics.c).
+func routeKind(text string) string {
+	switch {
+	case strings.Contains(text, "No route to host"):
+		return "unreachable"
+	case strings.Contains(text, "Permission denied"):
+		return "prohibit"
+	case strings.Contains(text, "Invalid argument"):
+		return "blackhole"
+	}
+	return ""
+}
+
+// Link is one line of `ip -br link`.
+type Link struct {
+	Name string
+	Down bool // switched off, or without a carrier
+}
+
+// Links reads `ip -br link`: name, state, address, <FLAGS>. A state of UNKNOWN is
+// that of devices without a carrier to sense.
+func Links(o Output) []Link {
+	var out []Link
+	for _, l := range lines(o.Stdout) {
+		f := strings.Fields(l)
+		if len(f) < 2 || len(out) > 500 {
+			continue
+		}
+		name, _, _ := strings.Cut(f[0], "@")
+		flags := f[len(f)-1]
+		up := strings.Contains(flags, "<UP") || strings.Contains(flags, ",UP")
+		if strings.HasPrefix(flags, "<") {
+			out = append(out, Link{name, !up || strings.Contains(flags, "NO-CARRIER") || f[1] == "LOWERLAYERDOWN"})
+		}
+	}
+	return out
 }
 
 // Hop is one line of traceroute; Addr is "" for a hop that did not answer.

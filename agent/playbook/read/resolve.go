@@ -18,6 +18,7 @@ type Answer struct {
 	Server  string   // who answered, host#port as dig prints it
 	Took    int      // milliseconds; -1 when not said
 	Warning string   // one remark of the tool, such as recursion not available
+	Cut     bool     // the answer over UDP was truncated (RFC 1035 4.1.1), and TCP was asked
 	EDE     string   // the server's own reason for a failure (RFC 8914), as in "22 (No Reachable Authority)"
 }
 
@@ -48,6 +49,8 @@ func Dig(o Output) Answer {
 			if a.EDE = m[1]; m[2] != "" {
 				a.EDE += " (" + m[2] + ")"
 			}
+		case strings.HasPrefix(l, ";; Truncated, retrying in TCP"):
+			a.Cut = true
 		case digServer.MatchString(l):
 			a.Server, _, _ = strings.Cut(digServer.FindStringSubmatch(l)[1], "(")
 		case digTime.MatchString(l):

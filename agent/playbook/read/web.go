@@ -18,6 +18,7 @@ const WriteOut = " " + Marker + "%{http_code} ip=%{remote_ip} dns=%{time_nameloo
 // start of the request; 0 means that the phase was not reached.
 type Web struct {
 	Fail    Failure
+	Late    bool   // it failed by running out of time
 	Detail  string // curl's own error text, one line
 	Code    int    // status of the last answer, 0 without one
 	IP      string // address that was connected to
@@ -45,7 +46,7 @@ func Curl(o Output) Web {
 	}
 	w.answer(text)
 	w.Detail = curlError(o.both())
-	w.Fail = w.failed(o)
+	w.Fail, w.Late = w.failed(o), o.Exit == 28
 	return w
 }
 
@@ -188,6 +189,17 @@ var (
 	alertText = pattern.New(`(?i)alert|handshake fail|unsupported protocol|no protocols|no shared|version too low|internal error|dh key too small|ca md too weak`)
 )
 
+// serverAlert is an alert that the other side sent, as libraries spell it.
+var serverAlert = pattern.New(`(?i)\b(?:ssl|tls)\S* alert \w+`)
+
+// aboutClient are alerts about the certificate of whoever receives them (RFC 8446
+// 6.2), which is the client's here.
+var aboutClient = pattern.New(`(?i)alert (?:certificate (?:required|unknown|expired|revoked)|bad certificate|unsupported certificate)|alert number (?:116|42|43|44|45|46)\b`)
+
+// WantsCertificate reports whether the other side turned a client away because of
+// its certificate.
+func (w Web) WantsCertificate() bool { return w.Fail == Alert && aboutClient.MatchString(w.Detail) }
+
 func (w Web) handshake() Failure {
 	switch f := failure(w.Detail); {
 	case notTLS.MatchString(w.Detail):
@@ -201,8 +213,11 @@ func (w Web) handshake() Failure {
 }
 
 func (w Web) broken() Failure {
-	if w.Code != 0 {
+	switch {
+	case w.Code != 0:
 		return Cut
+	case serverAlert.MatchString(w.Detail): // TLS 1.3 turns a client away after its own handshake is done (RFC 8446 4.4.2.4)
+		return Alert
 	}
 	return Reset
 }

@@ -24,6 +24,7 @@
 //	about-KIND         the words of the symptom (package symptom)
 //	sometimes          the words say that it is not always so
 //	sampled            there were as many requests as are made of one place
+//	reset-at-once      curl never connects, bare attempts always do: it takes a sample to tell that from an attempt refused now and then
 //	decided            a cause at this place is confirmed
 //	without-PROBE      the probe was tried and gave nothing; denied-PROBE: people refused it
 //
@@ -75,6 +76,9 @@ var Probes = []Probe{
 	{Name: "resolve-host", Tool: "host", Args: "-W 2 {name}", Reader: "lookuphere", Instead: "resolve-nslookup", Why: "what this machine's DNS server answers for {name}", Effect: oneQuery},
 	{Name: "resolve-nslookup", Tool: "nslookup", Args: "-timeout=2 -retry=0 {name}", Reader: "lookuphere", Instead: "system", Why: "what this machine's DNS server answers for {name}", Effect: oneQuery},
 	{Name: "resolve-6", Tool: "dig", Args: "+tries=1 +time=2 {name} AAAA", Reader: "dighere", Why: "whether the name has only an IPv6 address", Effect: oneQuery},
+	{Name: "resolve-aaaa", Tool: "dig", Args: "+time=2 +tries=1 {name} AAAA", Reader: "aaaa", Why: "whether this machine's DNS server answers for both families of address", Effect: oneQuery},
+	{Name: "files", Tool: "getent", Args: "-s files ahosts {host}", Reader: "files", Why: "whether this machine's hosts file has an address of its own for the name", Effect: "reads the hosts file"},
+	{Name: "compare", Tool: "dig", Args: "+time=2 +tries=1 {name}", Reader: "compare", Why: "whether DNS has the same address for {name} as this machine's hosts file", Effect: oneQuery},
 	{Name: "system", Tool: "getent", Args: "ahosts {host}", Reader: "getent", Why: "what programs on this machine get for the name, files and DNS together", Effect: "looks the name up as a program would"},
 
 	{Name: "route", Tool: "ip", Args: "route get {ip}", Reader: "route", Why: "whether {host} is on this machine, and which way packets take", Effect: "reads the routing table"},
@@ -103,8 +107,11 @@ var Probes = []Probe{
 	{Name: "fetch-4", Repeat: 4, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether a fault shows only now and then", Effect: oneRequest},
 	{Name: "fetch-5", Repeat: 5, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether a fault shows only now and then", Effect: oneRequest},
 	{Name: "connect-2", Repeat: 2, Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Why: "whether the first connection to {t} was typical", Effect: oneTry},
+	{Name: "fetch-short", Tool: "curl", Args: "-sS -i -g --connect-timeout 4 --max-time 4 -w {writeout} {url}", Reader: "rate", Why: "whether the answer of {t} stopped or comes slowly", Effect: oneRequest},
+	{Name: "connect-3", Repeat: 3, Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Why: "whether connections to {t} are refused some of the time", Effect: oneTry},
+	{Name: "link", Tool: "ip", Args: "-br link", Reader: "link", Why: "whether this machine's own interface has a link", Effect: "reads the list of interfaces"},
 	{Name: "ping", Tool: "ping", Args: "-c 5 -W 2 {host}", Reader: "ping", Why: "whether {host} itself answers, and how regularly", Effect: "sends five echo requests"},
-	{Name: "big-ping", Tool: "ping", Args: "-c 3 -W 2 -M do -s 1472 {host}", Reader: "bigping", Why: "whether full-sized packets to {host} pass", Effect: "sends three large echo requests"},
+	{Name: "big-ping", Tool: "ping", Args: "-c 3 -W 2 -M do -s {big} {host}", Reader: "bigping", Why: "whether full-sized packets to {host} pass", Effect: "sends three large echo requests"},
 	{Name: "trace", Tool: "traceroute", Args: "-n -m 12 -w 1 -q 1 {host}", Reader: "trace", Instead: "tracepath", Why: "how far packets to {host} get", Effect: "sends a dozen probe packets"},
 	{Name: "tracepath", Tool: "tracepath", Args: "-n -m 12 {host}", Reader: "trace", Why: "how far packets to {host} get", Effect: "sends a dozen probe packets"},
 	{Name: "neighbour", Tool: "ip", Args: "neigh show {next}", Reader: "neighbour", Why: "whether the next machine on the link answers at all", Effect: "reads the neighbour table"},
@@ -133,6 +140,7 @@ var Ladder = []Step{
 	{"ask-server-3", []string{"bare named-there", "bare sometimes server"}},
 	{"ask-server-6", []string{"server no-data"}},
 	{"resolve-6", []string{"no-data-here !server"}},
+	{"resolve-aaaa", []string{"resolve-late named-here", "slow-dns named-here"}},
 	{"ask-server-tcp", []string{"server-silent named !dns-only", "server-refused named !dns-only"}},
 	{"ask-zone", []string{"server no-name", "server server-fails"}},
 	{"dns-listener", []string{"server-local server-silent", "server-local server-refused"}},
@@ -141,7 +149,9 @@ var Ladder = []Step{
 	{"fetch", []string{"web !server", "web !named"}},
 	{"fetch-there", []string{"web server named-there"}},
 	{"system", []string{"root here-name answered about-refused", "root here-name answered about-silent", "root named !server answered about-refused", "root named !server answered about-silent"}},
-	{"connect", []string{"port !web !bare !udp", "unconnected", "port reset !answered", "counted local silent !tried-since"}},
+	{"connect", []string{"port !web !bare !udp", "unconnected", "refused sometimes root", "port reset !answered", "counted local silent !tried-since"}},
+	{"files", []string{"root named !server refused", "root named !server silent", "root named !server unreachable", "root named !server unconnected", "root named !server prohibited"}},
+	{"compare", []string{"in-files"}},
 	{"try-tls", []string{"plain reset", "plain empty", "plain needs-tls"}},
 	{"certificate", []string{"tls connected !no-answer !not-tls", "tls-here", "tls about-certificate without-fetch"}},
 	{"fetch-anyway", []string{"untrusted"}},
@@ -155,14 +165,17 @@ var Ladder = []Step{
 	{"counters-2", []string{"counted tried-since silent"}},
 	{"listeners-all", []string{"local silent queue-ok overflow-rising"}},
 	{"ping", []string{"remote silent", "remote unreachable", "remote no-answer", "remote slow-connect", "host-only", "remote about-path", "remote about-slow answered", "remote stalled", "no-route-known silent"}},
+	{"link", []string{"no-route !route-denies", "remote next unreachable", "remote next ping-lost"}},
 	{"neighbour", []string{"remote next unreachable", "remote next ping-lost"}},
 	{"big-ping", []string{"remote stalled", "remote no-answer ping-ok", "remote about-path ping-ok", "remote cut"}},
+	{"fetch-short", []string{"stalled !big-lost"}},
 	{"trace", []string{"remote silent ping-lost", "remote unreachable !no-route", "ping-lost host-only", "ttl-exceeded"}},
-	{"fetch-2", []string{"answered !error !decided !stream", "reset", "empty", "cut", "slow", "root error sometimes"}},
+	{"fetch-2", []string{"answered !error !decided !stream", "reset", "empty", "cut", "slow", "root error sometimes", "unconnected open"}},
 	{"fetch-3", []string{"answered !error !decided !stream", "slow", "reset sometimes"}},
 	{"fetch-4", []string{"answered !error !decided sometimes", "answered !error !decided slow", "answered !error !decided about-error", "answered !decided flapping"}},
 	{"fetch-5", []string{"answered !error !decided sometimes", "answered !error !decided slow"}},
-	{"connect-2", []string{"port !web open"}},
+	{"connect-2", []string{"port !web open", "unconnected open", "refused open"}},
+	{"connect-3", []string{"unconnected open !refused"}},
 }
 
 // Optional are RISKY commands that confirm a cause which is already known: the
@@ -216,6 +229,10 @@ const (
 	apartDo    = "Check whether {host} is up and how the last router reaches it. Verify: `ping -c 4 {host}` is answered."
 	hangs      = "{t} accepts connections, but no byte of an answer comes within {limit}: the program behind it hangs"
 	unhang     = "Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. " + verifyIt
+	hole       = "Small packets reach {host}, full-sized ones do not and nobody says so: a path MTU black hole"
+	holeDo     = "Allow ICMP fragmentation-needed (of IPv6: packet-too-big) on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt
+	halfDNS    = "This machine's DNS server answers for the IPv4 address of {name} and not for its IPv6 address (AAAA): programs that ask for both wait for an answer that does not come"
+	halfDNSDo  = "Let the DNS server, or what filters its queries, answer AAAA as well, with an empty answer where there is no address (undo: restore the setting). Verify: `dig {name} AAAA` is answered at once."
 	full       = "The accept queue of {t} is full ({queue}): the program behind it does not accept connections fast enough, so new ones are dropped and time out"
 )
 
@@ -258,10 +275,10 @@ var All = []Rule{
 			{"refused elsewhere named named-there", "{name} resolves to {ip}, but the service on port {port} listens only on {elsewhere}, so connections to {t} are refused: the DNS record or the listen address is wrong", "high", []string{"Correct the record for {name} on {srv}, or let the service listen on {ip} as well (undo: restore what was changed). Verify: `dig -p {sport} @{server} {name}` and `ss -ltn sport = :{port}` show the same address."}},
 			{"refused elsewhere", "The service on port {port} listens only on {elsewhere}, not on {t}, so connections to {t} are refused", "high", []string{"Let the service listen on {host} as well (undo: restore its listen address), or point clients to {elsewhere}. Verify: `ss -ltn sport = :{port}` shows the address and {check} succeeds."}},
 			{"refused no-listener udp-socket !udp", "Nothing listens on TCP {t}, only a UDP socket is open on that port: TCP connections are refused", "high", []string{"If what is meant is spoken over UDP (a DNS server, for example), say so in the thread. Else start what should listen on TCP {t} (undo: stop it again). " + verifyIt}},
-			{"refused no-listener", "Nothing listens on {t}: connections are refused", "high", []string{startIt, whyDown}},
-			{"refused listener", "{t} has a listener, yet connections are refused: a filter on the way answers with a reset, or the listener comes and goes", "medium", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the rejecting one (undo: add it again). " + verifyIt}},
-			{"refused remote ping-ok", "{host} is up, but nothing accepts connections on port {port}: they are refused", "high", []string{startIt, whyDown}},
-			{"refused", "Nothing accepts connections on {t}: they are refused", "high", []string{startIt, whyDown}},
+			{"refused no-listener !open", "Nothing listens on {t}: connections are refused", "high", []string{startIt, whyDown}},
+			{"refused listener !open", "{t} has a listener, yet connections are refused: a filter on the way answers with a reset, or the listener comes and goes", "medium", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the rejecting one (undo: add it again). " + verifyIt}},
+			{"refused remote ping-ok !open", "{host} is up, but nothing accepts connections on port {port}: they are refused", "high", []string{startIt, whyDown}},
+			{"refused !open", "Nothing accepts connections on {t}: they are refused", "high", []string{startIt, whyDown}},
 			{"unconnected no-listener", "Nothing listens on {t}: connections fail at once", "high", []string{startIt, whyDown}},
 			{"local no-listener without-fetch", "Nothing listens on {t}", "medium", []string{startIt, whyDown}},
 		},
@@ -278,8 +295,10 @@ var All = []Rule{
 			{"silent local no-listener", "Connection attempts to {t} get no answer although a closed port would refuse them: a filter on this machine drops them; besides, nothing listens there", "medium", []string{startIt, "Remove the dropping filter rule for port {port} (undo: add it again). " + verifyIt}},
 			{"unreachable ping-ok port", "{host} answers ping, but connections to port {port} are rejected with an ICMP message: a filter does that", "medium", []string{"Find the rejecting rule and allow port {port} for the clients (undo: remove the rule). " + verifyIt}},
 			{"unreachable local port", "Connections to {t} are rejected with an ICMP message although the address is on this machine: a filter does that", "high", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the rejecting one (undo: add it again). " + verifyIt}},
-			{"silent ping-ok", "{host} answers ping, but connection attempts to port {port} get no answer: a filter drops them on the way or on the host", "medium", []string{"Check the filters between here and {host} for port {port} and allow it (undo: remove the rule). " + verifyIt}},
-			{"stalled big-lost", "Small packets reach {host}, full-sized ones do not and nobody says so: a path MTU black hole", "high", []string{"Allow ICMP fragmentation-needed on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt}},
+			{"silent ping-ok", "{host} answers ping, but connection attempts to port {port} get no answer: a filter drops them on the way or on the host, or the accept queue of the program there is full, which from here looks the same", "medium", []string{"Look on {host} first: `ss -ltn sport = :{port}` shows a full queue as Recv-Q above Send-Q; then restart the program or find what keeps it from accepting. " + verifyIt, "If the queue has room, check the filters between here and {host} for port {port} and allow it (undo: remove the rule). " + verifyIt}},
+			{"stalled big-lost", hole, "high", []string{holeDo}},
+			{"no-answer big-lost", hole + ", so the answer of {t} gets lost", "medium", []string{holeDo}},
+			{"cut big-lost", hole, "medium", []string{holeDo}},
 		},
 		Refute: []string{"connected !big-lost", "refused", "no-udp-socket", "host-only ping-ok", "host-only ttl-exceeded", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
 	},
@@ -299,26 +318,31 @@ var All = []Rule{
 		Name: "hang", Says: "{t} accepts connections, but the program behind it does not answer",
 		Confirm: []Reading{
 			{"no-answer queue-waiting", "The program behind {t} does not take its connections: they are established and wait in its queue ({queue}) without an answer", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."}},
-			{"no-answer guessed !about-silent !about-slow root", "{t} accepts connections and says nothing to a web request within {limit}: it hangs, or it does not speak HTTP", "low", []string{"Say in the thread which protocol {t} speaks. " + verifyIt}},
+			{"no-answer !big-lost guessed !about-silent !about-slow root", "{t} accepts connections and says nothing to a web request within {limit}: it hangs, or it does not speak HTTP", "low", []string{"Say in the thread which protocol {t} speaks. " + verifyIt}},
 			{"udp-unread", "The program behind UDP {t} does not read what arrives: datagrams pile up in its socket ({queue})", "medium", []string{"Look at what the program on {t} waits for and restart it if it is stuck (this loses what waits). Verify: `ss -lun sport = :{port}` shows Recv-Q at 0."}},
 			{"open !web queue-stuck", "The program behind {t} does not take its connections: they are established and wait in its queue ({queue})", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."}},
 			{"poke-silent about-silent", "{t} accepts connections, but its program reacts to nothing that is sent within 6 s", "medium", []string{unhang}},
 			{"no-answer waits-for", hangs, "high", []string{"While it hung, something on this machine waited in vain for a connection to {waits}: if that is what {t} depends on, name it in the thread and it is looked at next. " + verifyIt, unhang}},
-			{"no-answer", hangs, "high", []string{unhang}},
-			{"stalled", "{t} begins an answer and does not finish it within {limit}", "medium", []string{"Look at what the program on {t} waits for in the middle of an answer. " + verifyIt}},
+			{"no-answer !big-lost", hangs, "high", []string{unhang}},
+			{"stalled flowing", "{t} answers, and its answer comes steadily but at only {rate}, so that it is not complete within {limit}: a limit of bandwidth on the path, or the pace of the program", "medium", []string{"Compare with the rate from a machine near {host}: if it is high there, look for a shaper or a saturated link on the path, else at the program. Verify: the total figure of {check} is small."}},
+			{"stalled !big-lost", "{t} begins an answer and does not finish it within {limit}", "medium", []string{"Look at what the program on {t} waits for in the middle of an answer. " + verifyIt}},
 		},
-		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled", "udp-idle", "no-udp-socket", "speaks"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled", "udp-idle", "no-udp-socket", "speaks", "big-lost"},
 	},
 	{
 		Name: "path", Says: "{host} cannot be reached: no route, host down, or loss on the way",
 		Confirm: []Reading{
+			{"no-route route-denies", "This machine's own routing table has a route of the kind {kind} for {host}, which lets nothing through", "high", []string{"Find out who put the route in (`ip route show table all`; a VPN, a failover or a block list often does) and remove it if it is not wanted (undo: add it again). Verify: `ip route get {ip}` names a device."}},
+			{"no-route link-down", "This machine has no route to {host}, and no interface but the loopback one has a link ({off} is down)", "high", []string{"Look why {off} is down (switched off, cable, virtual switch) and bring it up with `ip link set {off} up` (undo: set it down). Verify: `ip -br link` shows it up and `ip route get {ip}` names a device."}},
 			{"no-route", "This machine has no route to {host}", "high", []string{"Add or repair the route to {host} (undo: remove it). Verify: `ip route get {ip}` names a device."}},
 			{"path-loop ttl-exceeded", circle, "high", []string{circleDo}},
 			{"path-loop", circle, "high", []string{circleDo}},
 			{"ttl-exceeded", circle, "high", []string{circleDo}},
-			{"neighbour-failed", "{next} on this machine's own link does not answer address resolution: {host} is down or not connected", "high", []string{"Check power, link and address of {next}. Verify: `ip neigh show {next}` shows REACHABLE."}},
-			{"unreachable path-stops !ping-ok !local !connected", apart, "medium", []string{apartDo}},
-			{"unreachable !ping-ok !local !connected", apart, "medium", []string{apartDo}},
+			{"link-down remote !connected", "The interface of this machine that leads to {host} has no link ({off} is down), so nothing on that way is reached", "high", []string{"Look at {off}: cable, virtual switch, the port on the other side, or whether it was switched off. Verify: `ip -br link` shows it up and {check} succeeds."}},
+			{"neighbour-failed routed", "The next hop {next}, over which this machine reaches {host}, does not answer address resolution: it is down or not connected, or the route names the wrong gateway; {host} itself was not reached and need not be at fault", "high", []string{"Compare the gateway in `ip route get {ip}` with the one that the network has, and check power, link and address of {next}. Verify: `ip neigh show {next}` shows REACHABLE."}},
+			{"neighbour-failed", "{next} on this machine's own link does not answer address resolution: {host} is down, not connected, or not on this link at all (then netmask or address of this machine are wrong)", "high", []string{"Check power, link and address of {next}, and the netmask here (`ip -br addr`). Verify: `ip neigh show {next}` shows REACHABLE."}},
+			{"unreachable path-stops !ping-ok !local !connected !prohibited", apart, "medium", []string{apartDo}},
+			{"unreachable !ping-ok !local !connected !prohibited", apart, "medium", []string{apartDo}},
 			{"ping-loss", "The path to {host} loses packets ({loss})", "medium", []string{"Measure each hop (`mtr --report`) and replace or relieve the first one that loses and whose loss goes on to the end. Verify: `ping -c 20 {host}` loses nothing."}},
 			{"silent ping-lost", "{host} does not answer at all, neither ping nor port {port}: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
 			{"host-only ping-lost", "{host} does not answer ping: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
@@ -331,7 +355,7 @@ var All = []Rule{
 			{"tls reset tls-here", "{t} shows its certificate, ends the TLS handshake well, and then resets the connection instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule, a backend that is gone). " + verifyIt}},
 			{"tls empty tls-here", "{t} shows its certificate, ends the TLS handshake well, and then closes the connection without an answer", "high", []string{"Read the log of the program behind {t}: it gives up before it answers (crash, limit, a backend that is gone). " + verifyIt}},
 			{"reset !tls-here", "{t} accepts the connection and then resets it instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule). " + verifyIt}},
-			{"unconnected open", "{t} accepts the connection and then resets it at once, before anything is sent", "high", []string{"Look for what ends connections as they come: a program at its limit, a proxy or filter that resets. " + verifyIt}},
+			{"reset-at-once !answered", "{t} accepts the connection and then resets it at once, before anything is sent", "high", []string{"Look for what ends connections as they come: a program at its limit, a proxy or filter that resets. " + verifyIt}},
 			{"empty !tls-here", "{t} accepts the connection and closes it without an answer", "high", []string{"Read the log of the program behind {t}: it gives up before it answers (crash, limit, wrong protocol). " + verifyIt}},
 			{"poke-reset about-reset", "{t} accepts the connection and resets it as soon as something is sent", "medium", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a filter's rule). " + verifyIt}},
 			{"cut", "{t} breaks off in the middle of its answer ({detail})", "high", []string{"Read the log of the program behind {t}: it ends the answer early (crash, time limit, a proxy's buffer). " + verifyIt}},
@@ -343,6 +367,8 @@ var All = []Rule{
 		Confirm: []Reading{
 			{"not-tls", "Clients speak TLS to {t}, but it does not: it answers in plain text", "high", []string{"Switch TLS on at {t}, or use http:// (undo: restore the setting). " + verifyIt}},
 			{"plain !guessed tls-here", "{t} speaks TLS, but it is asked in plain HTTP", "high", []string{"Use https:// for {t}, or switch TLS off there (undo: restore the setting). Verify: `openssl s_client -connect {t}` shows a certificate and clients succeed."}},
+			{"alert wants-cert", "{t} asks its clients for a certificate and turns away those that show none which it accepts ({detail}); from here none was shown", "medium", []string{"Give the client a certificate that {t} accepts, and check its validity and authority (undo: restore the client's settings); from here only the demand was seen. " + verifyIt}},
+			{"alert asks-cert", "{t} asks its clients for a certificate and refuses the TLS handshake without one ({detail})", "medium", []string{"Give the client a certificate that {t} accepts, and check its validity and authority (undo: restore the client's settings); from here only the demand was seen. " + verifyIt}},
 			{"alert", "{t} refuses the TLS handshake ({detail}): protocol version, cipher, server name or client certificate do not fit", "medium", []string{"Compare the TLS versions, names and client certificates that {t} accepts with what clients use. " + verifyIt}},
 			{"not-http !guessed", "{t} answers, but not in HTTP", "medium", []string{"Check which service owns port {port}. " + verifyIt}},
 		},
@@ -352,6 +378,7 @@ var All = []Rule{
 		Name: "slow", Says: "{t} works, but one phase of every request is slow",
 		Confirm: []Reading{
 			{"lookup-slow", "The DNS server {srv} takes {lookup} to answer for {name}", "high", []string{"Look at the load and the forwarders of the DNS server on {srv}. Verify: the query time of `dig -p {sport} @{server} {name}` is small."}},
+			{"resolve-late named-here", "Resolving {name} takes longer than the 4 s that a request waited here, though the DNS server does answer for it: one of several servers or questions goes unanswered", "medium", []string{"Look at the DNS servers in /etc/resolv.conf one by one (`dig @SERVER {name}`, also with AAAA): a dead first server is the usual reason. Verify: `getent ahosts {name}` answers at once."}},
 			{"slow-dns", "Resolving the name of {t} takes {dns}; everything after it is quick", "high", []string{"Look at the DNS servers this machine asks (`dig {name}` shows which one and how long): a dead first server is the usual reason. Verify: the dns figure of {check} is small."}},
 			{"slow-connect", "Opening a connection to {t} takes {connect}: distance, loss or a busy listener", "medium", []string{"Measure the path (`mtr --report {host}`) and the listener's queue. Verify: the connect figure of {check} is small."}},
 			{"slow-tls", "The TLS handshake with {t} takes {tls}; the connection itself is quick", "high", []string{"Look at CPU and certificate checks (revocation, client certificates) of the server at {t}. Verify: the tls figure of {check} is small."}},
@@ -385,6 +412,10 @@ var All = []Rule{
 			{"server-refused dns-only", "No DNS server answers on {srv}: queries are refused", "high", []string{"Start the DNS server that should listen on {srv} (undo: stop it again). " + verifyIt}},
 			{"server-silent dns-only", "The DNS server {srv} does not answer queries (time-out)", "high", []string{"Check that the DNS server on {host} runs, that it is not stuck, and that port {sport} is not filtered. " + verifyIt}},
 			{"root-fails", "The DNS server {srv} answers SERVFAIL even for the root: it is unable to process queries{ede}, whatever the name", "high", []string{"Read the DNS server's log; the usual reasons are unreachable forwarders, zones that did not load, failed DNSSEC. " + verifyIt}},
+			{"server-cut", "The DNS server {srv} answers for {name} over UDP with a truncated answer, and {overtcp} over TCP, by which the whole one is asked for", "high", []string{"Let the DNS server listen on TCP port {sport}, and allow TCP on the way (RFC 7766), or make the answer smaller (undo: restore what was changed). Verify: `dig +tcp -p {sport} @{server} {name}` returns an answer."}},
+			{"cut-here", "This machine's DNS server answers for {name} over UDP with a truncated answer, and {overtcp} over TCP, by which the whole one is asked for", "high", []string{"Let the DNS server listen on TCP port 53, and allow TCP on the way (RFC 7766), or make the answer smaller (undo: restore what was changed). Verify: `dig +tcp {name}` returns an answer."}},
+			{"named-here aaaa-silent resolve-late", halfDNS, "high", []string{halfDNSDo}},
+			{"named-here aaaa-silent slow-dns", halfDNS, "high", []string{halfDNSDo}},
 			{"server-silent tcp-answers", "The DNS server {srv} answers for {name} over TCP, but not over UDP, which is what clients use: queries time out", "high", []string{"Let the DNS server listen on UDP port {sport} as well, and allow UDP on the way (undo: restore it). Verify: `dig -p {sport} @{server} {name}` returns an address."}},
 			{"server-refused tcp-answers", "The DNS server {srv} answers for {name} over TCP only: nothing is bound to its UDP port, which is what clients use", "high", []string{"Let the DNS server listen on UDP port {sport} as well (undo: restore it). Verify: `dig -p {sport} @{server} {name}` returns an address."}},
 			{"server-refused", "No DNS server answers on {srv}: queries are refused, so {name} does not resolve", "high", []string{"Start the DNS server that should listen on {srv} (undo: stop it). Verify: `dig -p {sport} @{server} {name}` returns an address."}},
@@ -404,7 +435,8 @@ var All = []Rule{
 		Confirm: []Reading{
 			{"here-name unresolved !named-system", "This machine has no address for {host}, which is one of its own names: neither its hosts file nor its name service knows it", "high", []string{"Add {host} to /etc/hosts (undo: remove it), or let clients use 127.0.0.1, [::1] or localhost. Verify: `getent ahosts {host}` returns an address."}},
 			{"named-here unnamed-system", "DNS has an address for {name}, but programs on this machine do not get one: its name service order or hosts file stands in the way", "medium", []string{"Compare /etc/nsswitch.conf and /etc/hosts with a healthy machine. Verify: `getent ahosts {name}` returns an address."}},
-			{"unresolved named-here", "DNS has an address for {name}, but curl on this machine does not get one", "medium", []string{"Compare /etc/nsswitch.conf, /etc/hosts and /etc/resolv.conf with a healthy machine. Verify: `getent ahosts {name}` returns an address."}},
+			{"hosts-differ", "The hosts file of this machine gives {fileip} for {name}, while DNS gives {dnsip}: programs here go to another address than clients elsewhere, and their connections to it fail", "medium", []string{"Correct or remove the entry of {name} in /etc/hosts if it is not wanted (undo: put it back). Verify: `getent ahosts {name}` returns {dnsip} and {check} succeeds."}},
+			{"unresolved named-here !named-system !resolve-late", "DNS has an address for {name}, but curl on this machine does not get one", "medium", []string{"Compare /etc/nsswitch.conf, /etc/hosts and /etc/resolv.conf with a healthy machine. Verify: `getent ahosts {name}` returns an address."}},
 		},
 		Refute: []string{"named-there", "named-system", "answered", "connected", "no-name", "no-data", "no-name-here", "no-data-here"},
 	},
@@ -437,6 +469,7 @@ var All = []Rule{
 	{
 		Name: "unstable", Says: "{t} answers sometimes and fails sometimes",
 		Confirm: []Reading{
+			{"refused-at-times", "{t} refuses connections some of the time and accepts them at others", "medium", []string{"Look for one bad instance behind the address, a filter that rejects a share of the attempts, or a listener that comes and goes. " + verifyIt}},
 			{"flapping", "{t} fails only some of the time ({ratio} requests from here failed)", "medium", []string{"Look for one bad instance behind {t}: compare answers instance by instance. " + verifyIt}},
 		},
 		Refute: []string{"steady"},

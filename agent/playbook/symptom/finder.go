@@ -5,6 +5,7 @@ import (
 	"net/netip"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"ghostbot/agent/playbook/pattern"
@@ -256,17 +257,54 @@ func (f *finder) addresses() {
 			return
 		}
 		e, ok := ParseEndpoint(s)
-		f.add(m[0], m[0]+len(s), e, ok)
+		f.add(m[0], m[0]+len(s), e, ok && !network(a, f.text[m[0]+len(s):]))
 	})
 	f.each(dotted4, func(m []int) {
 		end := m[1]
 		if f.wordBefore(m[0]) || wordAt(f.text, end) {
 			return
 		}
+		if a, err := netip.ParseAddr(f.text[m[0]:end]); err == nil && notOneHost(a, tail(f.text[:m[0]], 30), f.text[end:]) {
+			f.mask(m[0], end)
+			return
+		}
 		e, ok := ParseEndpoint(strings.Replace(f.text[m[0]:m[1]], "#", ":", 1))
 		x := f.withPath(m[0], m[1], e, ok)
 		x.weak = e.Port == 0 && asking.MatchString(tail(f.text[:m[0]], 30)) || askingKey.MatchString(tail(f.text[:m[0]], 30))
 	})
+}
+
+// What has the form of an address without being that of one host: a network
+// ("192.0.2.0/24", "the 192.0.2.0 net"), a netmask and its inverse (no host has an
+// address of 0.0.0.0/8 or 240.0.0.0/4, RFC 1122 3.2.1.3 and RFC 1112 4), and a version.
+var (
+	prefixAfter   = pattern.New(`^/(\d{1,3})(?:$|[^\w./-]|[.](?:\s|$))`)
+	netBefore     = pattern.New(`(?i)\b(?:sub-?net(?:work)?s?|networks?|net|lan|vlan|range|netz|subnetz|réseau|red)[ =:("']+$`)
+	netAfter      = pattern.New(`(?i)^["')]*[ -](?:sub-?net(?:work)?s?|networks?|net|lan|vlan|range|netz|subnetz)\b`)
+	versionBefore = pattern.New(`(?i)\b(?:version|release|build|firmware|revision|patch(?: ?level)?|upgraded? (?:to|of)(?: [a-z]\w*)+|updated? to(?: [a-z]\w*)+|rolled? out(?: [a-z]\w*)+)[ =:("'v]+$`)
+)
+
+func notOneHost(a netip.Addr, before, after string) bool {
+	b := a.As4()
+	switch {
+	case network(a, after), b[0] == 0 && b[1]|b[2]|b[3] != 0, b[0] >= 240:
+		return true
+	case b[3] == 0 && (netBefore.MatchString(before) || netAfter.MatchString(after)):
+		return true
+	}
+	return versionBefore.MatchString(before)
+}
+
+// network reports whether an address with the prefix length behind it is that of
+// a network: it has no bit beside the prefix.
+func network(a netip.Addr, after string) bool {
+	m := prefixAfter.FindStringSubmatch(after)
+	if m == nil {
+		return false
+	}
+	n, err := strconv.Atoi(m[1])
+	p, err2 := a.WithZone("").Prefix(n)
+	return err == nil && err2 == nil && n < a.BitLen() && p.Addr() == a.WithZone("")
 }
 
 // asking stands before the address of the one who asks.

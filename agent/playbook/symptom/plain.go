@@ -28,6 +28,8 @@ var (
 	nodePair6 = pattern.New(`\b(E[A-Z]{5,14}) ([0-9a-f]*:[0-9a-f:]*:[0-9a-f]*):(\d{2,5})($|[^\d:a-fA-F])`)
 	words6    = pattern.New(`(?i)\bipv6[ -](?:localhost|loopback)(?: address| interface)?\b|\b(?:localhost|loopback)(?: address)?,? \(?(?:over |via |on |using |with )?(?:ip)?v6\b\)?`)
 	protoPort = pattern.New(`(?i)\b(tcp|udp)(?:[/:-]| +)(\d{2,5})($|[^\d.:\w]|[.:](?:\s|$))`)
+	// misspelt is the word port as people in a hurry type it before a number.
+	misspelt = pattern.New(`(?i)\b(?:prt|pot|potr|porrt|poort|p0rt|prot|portt|por|pport)[ :=]+(\d{2,5})\b`)
 	// apart are a host and a port with something between them that is neither a
 	// colon nor the word port.
 	apart    = pattern.New(`(?i)(^|[\s"'(\[])(\d{1,3}(?:\.\d{1,3}){3}|localhost)(?: ?: | ?, ?| ?\(|,? (?:on|auf) )(\d{4,5})($|[\s,;.)"'!?])`)
@@ -57,7 +59,7 @@ func plainText(text string) string {
 	}{
 		{markdownLink, " $1 "}, {defanged, "http$1://"}, {brokenScheme, "$1://$2"}, {emphasis, "$1 $2$3"}, {emphasisEnd, "$1 $2"},
 		{replaced, " not port $1 but port $2 "}, {words6, "::1"}, {wildcard4, "${1}127.0.0.1:$2"}, {wildcard6, "${1}[::1]:$2"}, {loopback6, "${1}[::1]:$2$3"}, {nodePair6, "$1 [$2]:$3$4"},
-		{apart, "$1$2:$3$4"}, {protoPort, "$1 port $2$3"},
+		{misspelt, "port $1"}, {apart, "$1$2:$3$4"}, {protoPort, "$1 port $2$3"},
 	} {
 		text = r.re.ReplaceAllString(text, r.by)
 	}

@@ -126,7 +126,7 @@ func Clean(text string) string {
 var (
 	sinceTime      = pattern.New(`(?i)\b(?:since|from|after|around|about|at|seit|ab|depuis|desde|dalle)\s+(?:about\s+|around\s+|ca\.?\s+)?([01]?\d:[0-5]\d|2[0-3]:[0-5]\d)\b`)
 	deployWords    = pattern.New(`(?i)\b(deploy(ed|ment|s)?|roll-?out|release[ds]?|upgrade[ds]?|restart(ed)?|reboot(ed)?|migrat(ed|ion)|config(uration)? change|new version|maintenance)\b`)
-	sometimesWords = pattern.New(`(?i)\b(sometimes|intermittent(ly)?|sporadic(ally)?|occasional(ly)?|now and then|every now|once in a while|flak[yi]\w*|flapp\w*|random(ly)?|some (requests|calls|users|connections)|one in|(every|each) (second|third|fourth|fifth|other|few|\d+(nd|rd|th))|now and again|half of|\d+ ?(%|percent)|on and off|manchmal|parfois|a veces)`)
+	sometimesWords = pattern.New(`(?i)\b(sometimes|intermittent(ly)?|sporadic(ally)?|occasional(ly)?|now and then|every now|once in a while|flak[yi]\w*|flapp\w*|random(ly)?|some (requests|calls|users|connections|clients|people|customers)|(one|\d{1,3}) (in|of|out of) (every )?(\d{1,4}|two|three|four|five|six|eight|ten|twenty|hundred)\b|one in|p9\d|tail latenc\w+|(every|each) (second|third|fourth|fifth|other|few|\d+(nd|rd|th))|now and again|half of|\d+ ?(%|percent)|on and off|manchmal|parfois|a veces)`)
 	finishWords    = pattern.New(`(?i)^\s*(please\s+)?(wrap (it )?up|conclude|finish( up)?|that'?s enough|enough|report now|close (it|the case))\b`)
 	statusCode     = pattern.New(`(?i)(?:^|[^\d.:/\w-])([1-5]\d\d)(?:s|er)?(?:$|[^\d.:\w-]|[.:](?:\s|$))`)
 	afterNumber    = pattern.New(`(?i)^\s+s\b|^\s*(ms|millisec|sec|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)

@@ -63,7 +63,7 @@ var spelled = strings.NewReplacer(
 	"cant ", "can't ", "canot ", "cannot ", "can not ", "cannot ", "couldnt ", "couldn't ", "wont ", "won't ", "doesnt ", "doesn't ", "dosnt ", "doesn't ", "dont ", "don't ",
 	"didnt ", "didn't ", "isnt ", "isn't ", "arent ", "aren't ", "conect", "connect", "connnect", "connect", "timout", "timeout", "time outs", "timeouts", "timeing", "timing",
 	"gatway", "gateway", "gatewy", "gateway", "certifcate", "certificate", "certficate", "certificate", "cerificate", "certificate", "certifikat", "certificate",
-	"refusd", "refused", "rejectd", "rejected", "resove", "resolve", "reslove", "resolve", "resolv ", "resolve ", "servfal", "servfail", "sevfail", "servfail",
+	"refusd", "refused", "refussed", "refused", "refusede", "refused", "rejectd", "rejected", "resove", "resolve", "reslove", "resolve", "resolv ", "resolve ", "servfal", "servfail", "sevfail", "servfail",
 	"nxdomian", "nxdomain", "overloded", "overloaded", "unavailble", "unavailable", "unavalable", "unavailable", "respnse", "response", "anwser", "answer", "expird", "expired",
 	"hangin ", "hanging ", "recieve", "receive", "foreva", "forever", "fo ever", "forever", "latancy", "latency", "slwo", "slow")
 
