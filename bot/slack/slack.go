@@ -196,11 +196,15 @@ func (f *Front) Connect(ctx context.Context) error {
 // Me is the bot's own user id, known after Connect.
 func (f *Front) Me() string { return f.me.UserID }
 
-// Serve carries envelopes to desk until ctx ends. It returns nil then, and an
+// answersWithin bounds how long Serve waits, when it ends, until people have their private answers.
+const answersWithin = 3 * time.Second
+
+// Serve carries envelopes to desk until ctx ends, and finishes those that came. It returns nil then, and an
 // error when Slack refuses the tokens.
 func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 	f.attend(desk)
-	ctx, cancel := context.WithCancel(ctx)
+	stop := ctx
+	ctx, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	defer cancel()
 	var wg sync.WaitGroup
 	for range talkers {
@@ -213,7 +217,10 @@ func (f *Front) Serve(ctx context.Context, desk *bot.Desk) error {
 	wg.Go(func() { f.may.Run(ctx, f.askScopes, f.tabs.Touch) })
 	wg.Go(func() { f.unsure.Run(ctx) })
 	wg.Go(func() { f.file(ctx) })
-	err := f.link.Run(ctx)
+	err := f.link.Run(stop)
+	if err == nil {
+		lane.Drain(answersWithin, f.whispers, f.windows, f.answers)
+	}
 	cancel()
 	wg.Wait()
 	f.who.Wait()

@@ -77,6 +77,20 @@ func (l *Lane) Work(ctx context.Context) {
 	}
 }
 
+// Idle reports whether no call waits or is made.
+func (l *Lane) Idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.queue) == 0 && len(l.busy) == 0
+}
+
+// Drain waits until all lanes are idle, for the given time at most.
+func Drain(within time.Duration, lanes ...*Lane) {
+	for end := time.Now().Add(within); time.Now().Before(end) && slices.ContainsFunc(lanes, func(l *Lane) bool { return !l.Idle() }); {
+		time.Sleep(5 * time.Millisecond)
+	}
+}
+
 // take returns the first call that may begin.
 func (l *Lane) take() (call, bool) {
 	l.mu.Lock()

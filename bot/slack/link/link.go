@@ -124,10 +124,18 @@ func New(o Options) *Link {
 	return &Link{o: o, lanes: newLanes(queueLen), seen: seen{m: map[string]memory{}}, alias: map[string]string{}, state: State{Since: time.Now()}}
 }
 
-// Run keeps the connection until ctx ends; then it returns nil. It returns an error that
+// drainWithin bounds how long Run goes on after its ctx ended, and linger is for how long nothing must have come or be handled
+// before it ends: whoever pressed a moment before is answered, and what is acknowledged leaves the library's queue.
+const (
+	drainWithin = Deadline + ackWithin
+	linger      = 250 * time.Millisecond
+)
+
+// Run keeps the connection until ctx ends; then what was accepted is finished, with the connection open, and it returns nil. It returns an error that
 // is [ErrToken] when Slack refuses the token for good, or when [Link.Fail] was called.
 func (l *Link) Run(ctx context.Context) error {
-	ctx, cancel := context.WithCancelCause(ctx)
+	stop := ctx.Done()
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	defer cancel(nil)
 	l.mu.Lock()
 	l.fail = cancel
@@ -138,6 +146,14 @@ func (l *Link) Run(ctx context.Context) error {
 		wg.Go(func() { l.work(ctx) })
 	}
 	wg.Go(func() { l.read(ctx) })
+	wg.Go(func() {
+		select {
+		case <-stop:
+			l.drain(ctx)
+			cancel(nil)
+		case <-ctx.Done():
+		}
+	})
 	err := l.o.Socket.RunContext(ctx)
 	stopped := ctx.Err() != nil
 	cause := context.Cause(ctx)
@@ -150,6 +166,20 @@ func (l *Link) Run(ctx context.Context) error {
 		return nil
 	}
 	return fmt.Errorf("%w what SLACK_APP_TOKEN holds: %w", ErrToken, err)
+}
+
+// drain waits until everything is handled that came, or nobody waits for it any more.
+func (l *Link) drain(ctx context.Context) {
+	t := time.NewTicker(5 * time.Millisecond)
+	defer t.Stop()
+	for began, last := time.Now(), time.Now(); time.Since(began) < drainWithin && ctx.Err() == nil; <-t.C {
+		switch {
+		case l.lanes.busy():
+			last = time.Now()
+		case !l.State().Connected, time.Since(last) >= linger:
+			return
+		}
+	}
 }
 
 // Fail ends Run with err, which wraps [ErrToken].

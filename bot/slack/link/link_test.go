@@ -160,6 +160,69 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// What came before the order to stop, or a moment after it, is handled to its end and acknowledged: a handler's context ends only
+// when Slack does not wait any more.
+func TestDrain(t *testing.T) {
+	began := make(chan struct{}, 3)
+	p := newPlace(t, func(p *place, ctx context.Context, e Envelope) {
+		began <- struct{}{}
+		select {
+		case <-time.After(300 * time.Millisecond):
+			p.note(text(e))
+			p.link.Ack(ctx, e, map[string]any{"text": text(e)})
+		case <-ctx.Done():
+			p.note("cancelled")
+		}
+	})
+	p.connected()
+	answers := make(chan error, 3)
+	send := func(ts string) {
+		go func() {
+			raw, err := p.hub.Send("interactive", obj(fmt.Sprintf(click, ts)))
+			if err == nil && !strings.Contains(string(raw), "click v1") {
+				err = fmt.Errorf("acknowledged with %q", raw)
+			}
+			answers <- err
+		}()
+	}
+	send("5.5") // in a handler
+	<-began
+	send("5.6") // behind it
+	time.Sleep(20 * time.Millisecond)
+	p.stop()
+	send("5.7") // on its way
+	for range 3 {
+		if err := <-answers; err != nil {
+			t.Error(err)
+		}
+	}
+	if err := <-p.err; err != nil {
+		t.Errorf("Run: %v", err)
+	}
+	p.err <- nil // for the clean-up
+	if d := cmp.Diff([]string{"click v1", "click v1", "click v1"}, p.notes()); d != "" {
+		t.Error(d)
+	}
+}
+
+// A handler that hangs does not keep the process.
+func TestDrainEnds(t *testing.T) {
+	p := newPlace(t, func(p *place, ctx context.Context, e Envelope) {
+		p.note("began")
+		<-ctx.Done()
+	})
+	p.connected()
+	go p.hub.Send("interactive", obj(fmt.Sprintf(click, "5.5")))
+	p.until("it is handled", func() bool { return len(p.notes()) == 1 })
+	p.stop()
+	select {
+	case err := <-p.err:
+		p.err <- err
+	case <-time.After(drainWithin + 5*time.Second):
+		t.Fatal("Run does not end")
+	}
+}
+
 // A window that is refused may be sent again as it is.
 func TestRefusedWindowIsNotRemembered(t *testing.T) {
 	p := newPlace(t, func(p *place, ctx context.Context, e Envelope) {

@@ -115,3 +115,10 @@ func (s *seen) forget() {
 		s.order = s.order[1:]
 	}
 }
+
+// busy reports whether something waits or is handled.
+func (q *lanes) busy() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return len(q.m) > 0
+}
