@@ -36,6 +36,8 @@ type Forgotten struct {
 	Kind string `json:"kind"`
 	Hash string `json:"hash"`
 	What string `json:"what,omitempty"` // the command that it is about
+	// AuditID is that command's. Another command of the history that counts may have the same one: What tells.
+	AuditID string `json:"audit_id,omitempty"`
 }
 
 var forkForm = regexp.MustCompile(`\.fork-\d+(\.\d+)?$`)
@@ -314,6 +316,7 @@ func describe(dir *beneath.Dir, name string) (Recovered, error) {
 			continue
 		}
 		var b struct {
+			AuditID string   `json:"audit_id"`
 			Command string   `json:"command"`
 			Argv    []string `json:"argv"`
 		}
@@ -322,7 +325,7 @@ func describe(dir *beneath.Dir, name string) (Recovered, error) {
 			b.Command = strings.Join(b.Argv, " ")
 		}
 		b.Command = Clip(b.Command)
-		r.Entries = append(r.Entries, Forgotten{N: e.N, Kind: e.Kind, Hash: e.Hash, What: b.Command})
+		r.Entries = append(r.Entries, Forgotten{N: e.N, Kind: e.Kind, Hash: e.Hash, What: b.Command, AuditID: b.AuditID})
 		if e.Kind == "intent" {
 			ran = append(ran, b.Command)
 		}

@@ -191,7 +191,9 @@ func (g gap) words() string {
 func (d *data) gaps(j judgement) []gap {
 	var out []gap
 	for _, c := range d.cmds {
-		if text := d.lacking(c); text != "" {
+		if why, ids := d.unsure(c); why != "" {
+			out = append(out, gap{text: strings.ToUpper(why[:1]) + why[1:] + "; it may have taken effect", cmd: c.Proposal.Display, ids: append([]string{c.Proposal.AuditID}, ids...)})
+		} else if text := d.lacking(c); text != "" {
 			out = append(out, gap{text: text, cmd: c.Proposal.Display, ids: []string{c.Proposal.AuditID}})
 		}
 	}
@@ -200,6 +202,7 @@ func (d *data) gaps(j judgement) []gap {
 			out = append(out, gap{text: text, ids: []string{e.ID()}})
 		}
 	}
+	out = append(out, d.losses()...)
 	if d.said() == NoFault {
 		for _, h := range d.shownFaults() {
 			kept, _ := d.evidence(h.Evidence)

@@ -181,6 +181,7 @@ type data struct {
 	in      Input
 	entries []audit.Entry // up to the end
 	exists  map[string]bool
+	at      map[string]uint64 // citation -> n
 	ids     *regexp.Regexp
 	f       *agent.Fold
 	k       agent.Case
@@ -203,7 +204,7 @@ func read(in Input) (*data, error) {
 		return nil, ErrEmpty
 	}
 	d := &data{
-		in: in, ids: forms(in.SessionID), f: agent.NewFold(in.SessionID), exists: map[string]bool{},
+		in: in, ids: forms(in.SessionID), f: agent.NewFold(in.SessionID), exists: map[string]bool{}, at: map[string]uint64{},
 		byID: map[string]int{}, changes: map[string]string{}, tasks: map[string]string{}, names: map[string]string{},
 	}
 	sorted := slices.Clone(in.Entries)
@@ -214,7 +215,7 @@ func read(in Input) (*data, error) {
 			return nil, fmt.Errorf("entry %d belongs to %s", e.N, e.SessionID)
 		}
 		d.entries = append(d.entries, e)
-		d.exists[e.ID()] = true
+		d.exists[e.ID()], d.at[e.ID()] = true, e.N
 		d.head = heads.Add(e)
 		d.f.Apply(agent.Entry{N: e.N, ID: e.ID(), Journal: e.Journal, Kind: e.Kind, Time: e.Time, Hash: e.Hash, Fence: e.Fence, Body: e.Body})
 		d.note(e)

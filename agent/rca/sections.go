@@ -173,8 +173,15 @@ func (d *data) commands(b *strings.Builder) {
 				exit = fmt.Sprint(*c.Result.ExitCode)
 			}
 		}
+		came := outcome(c)
+		if why, _ := d.unsure(c); why != "" {
+			action, came = "unknown", why
+			if c.ReplacedBy != "" {
+				came += "; asked again as " + c.ReplacedBy
+			}
+		}
 		fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s |\n", c.Proposal.AuditID, place(c), d.codeCell(d.brief(c.Proposal.Display)),
-			c.Proposal.Class, d.cell(action), exit, d.cell(outcome(c)))
+			c.Proposal.Class, d.cell(action), exit, d.cell(came))
 	}
 	d.legend(b)
 	b.WriteString("\n_[LOCAL] rows show what the machine that ran them sees: its resolver, its routes. A failing [LOCAL] probe alone does not prove a fault in the cloud._\n\n")

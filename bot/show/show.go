@@ -159,6 +159,7 @@ type Fold struct {
 	fold      *agent.Fold
 	plots     []PlotView      // pictures so far
 	drawing   map[string]bool // commands of which pictures are shown
+	forgot    map[string]bool // commands that were started in entries which the store lost
 	lastHead  uint64
 	rules     Rules
 }
@@ -188,7 +189,7 @@ func New(sid string, rules Rules) *Fold {
 	return &Fold{
 		sid: sid, rules: rules, fold: agent.NewFold(sid),
 		stepOf: map[string]int{}, cards: map[string]*CardView{}, held: map[string]Message{}, own: map[string]safeexec.Proposal{},
-		questions: map[string]*QuestionView{}, byKey: map[string]*Message{}, drawing: map[string]bool{},
+		questions: map[string]*QuestionView{}, byKey: map[string]*Message{}, drawing: map[string]bool{}, forgot: map[string]bool{},
 	}
 }
 
@@ -293,6 +294,9 @@ func (s *Fold) line(e agent.Entry) {
 		var n Notice
 		if json.Unmarshal(e.Body, &n) == nil {
 			s.log(e, LogView{What: "notice", By: n.By, Body: n.Text, Links: n.Cases})
+		}
+		if e.Kind == KindOfRecovered {
+			s.forgotten(e)
 		}
 	case KindOfIntegrity:
 		var i Integrity
@@ -542,6 +546,7 @@ func (s *Fold) decided(e agent.Entry) {
 		body += " → " + c.Modified
 	}
 	s.log(e, LogView{What: strings.ToLower(d.Decision), By: d.By, Body: body})
+	s.unsure(d.AuditID)
 }
 
 func (s *Fold) intent(e agent.Entry) {
@@ -599,6 +604,34 @@ func (s *Fold) outcome(e agent.Entry) {
 	}
 	if c.File {
 		s.output(e, c, r, state)
+	}
+}
+
+// forgotten shows of commands that were started in a history which the store lost that nobody knows what came of
+// them: their cards say no more that they were only replaced.
+func (s *Fold) forgotten(e agent.Entry) {
+	var r struct {
+		Entries []struct {
+			Kind    string
+			AuditID string `json:"audit_id"`
+			What    string
+		}
+	}
+	if json.Unmarshal(e.Body, &r) != nil {
+		return
+	}
+	for _, f := range r.Entries {
+		if argv := strings.Join(s.own[f.AuditID].Argv, " "); f.Kind == "intent" && f.What != "" && strings.HasPrefix(argv, strings.TrimSuffix(f.What, "…")) {
+			s.forgot[f.AuditID] = true
+			s.unsure(f.AuditID)
+		}
+	}
+}
+
+func (s *Fold) unsure(id string) {
+	if c, ok := s.cards[id]; ok && s.forgot[id] && c.State == "SUPERSEDED" {
+		c.State, c.Detail = "UNKNOWN", "It was started, and the store lost that: it may have taken effect."
+		s.setStep(id, "outcome unknown", 0)
 	}
 }
 
