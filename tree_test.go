@@ -72,8 +72,9 @@ var arrows = map[string][]string{
 	"ghostbot/agent/gemini":           {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/agent/words", "ghostbot/safeexec"},
 	"ghostbot/agent/rca":              {"ghostbot/agent", "ghostbot/agent/hosts", "ghostbot/agent/commands", "ghostbot/agent/playbook/symptom", "ghostbot/safeexec", "ghostbot/orchestrator", "ghostbot/audit"},
 
-	"ghostbot/bot":              {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/dormant", "ghostbot/bot/inbox", "ghostbot/bot/neighbours", "ghostbot/bot/proposal", "ghostbot/bot/record", "ghostbot/bot/show", "ghostbot/bot/tampered", "ghostbot/bot/thread"},
-	"ghostbot/bot/record":       {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/thread"},
+	"ghostbot/bot":              {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access", "ghostbot/bot/dormant", "ghostbot/bot/inbox", "ghostbot/bot/neighbours", "ghostbot/bot/proposal", "ghostbot/bot/record", "ghostbot/bot/standstill", "ghostbot/bot/show", "ghostbot/bot/tampered", "ghostbot/bot/thread"},
+	"ghostbot/bot/record":       {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/inbox", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/bot/thread"},
+	"ghostbot/bot/standstill":   {"ghostbot/store", "ghostbot/bot/show"},
 	"ghostbot/bot/dormant":      {"ghostbot/store", "ghostbot/bot/thread"},
 	"ghostbot/bot/neighbours":   {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/inbox", "ghostbot/bot/show", "ghostbot/bot/thread"},
 	"ghostbot/bot/inbox":        {"ghostbot/agent", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/store"},

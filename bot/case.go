@@ -15,6 +15,7 @@ import (
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/record"
 	"ghostbot/bot/show"
+	"ghostbot/bot/standstill"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
@@ -173,24 +174,14 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 	if err != nil {
 		return false, err
 	}
-	h.found, h.closes = uint64(len(entries)), false
-	opened, last := false, ""
+	was := record.BegunOf(entries)
 	h.sweeps = h.info.Opening.Kind != ""
-	h.recall = !h.sweeps
-	for _, e := range entries {
-		opened = opened || e.Kind == "opened"
-		h.recall = h.recall && e.Kind != agent.KindRecalled && e.Kind != agent.KindTurn
-		h.closes = h.closes || e.Kind == show.KindOfReport
-		var t show.Takeover
-		if e.Kind == show.KindOfTakeover && json.Unmarshal(e.Body, &t) == nil {
-			last = t.Owner
-		}
-	}
+	h.found, h.closes, h.recall = uint64(len(entries)), was.Reported, !h.sweeps && !was.Turned
 	j := h.log.Journal("case")
-	if opened && (h.woken || last == h.d.o.Owner) {
+	if was.Opened && (h.woken || was.Owner == h.d.o.Owner) {
 		return true, nil // the same process tries again after an error: nothing was taken over
 	}
-	if opened {
+	if was.Opened {
 		_, _, err = j.Append(ctx, show.KindOfTakeover, show.Takeover{Owner: h.d.o.Owner, Why: "Another process continues this case."})
 		return true, err
 	}
@@ -519,18 +510,27 @@ func (h *holder) lookForStop(ctx context.Context) (known bool) {
 	return true
 }
 
+// mine reports whether this process may still speak about the case: whoever lost the lease is silent, because another
+// process says how it is. Where the store does not tell, nobody else can carry the case on.
+func (h *holder) mine(ctx context.Context) bool {
+	l := h.lease.Load()
+	if l == nil {
+		return true
+	}
+	rctx, done := context.WithTimeout(ctx, h.d.o.Lease/6)
+	defer done()
+	_, err := h.d.o.DB.Renew(rctx, *l)
+	return !errors.Is(err, store.ErrFenced)
+}
+
 // tell says in the thread, once, that the case rests.
 func (h *holder) tell(ctx context.Context, why error) {
 	about := h.sid
 	if errors.Is(why, store.ErrUnavailable) {
 		about += away
 	}
-	if !h.d.rests.First(about) {
+	if errors.Is(why, store.ErrFenced) || !h.mine(ctx) || !h.d.rests.First(about) {
 		return
 	}
-	text := "This case rests and nothing runs: " + h.d.o.Redact(why.Error()) + ". It continues by itself when that is mended."
-	if errors.Is(why, store.ErrBroken) {
-		text = "This case rests and nothing runs: its journal or state could not be written (" + h.d.o.Redact(why.Error()) + "). It continues when that is mended and the bot is started again."
-	}
-	h.post(ctx, show.Message{Key: "rest", Kind: show.KindLog, Text: text, Log: &show.LogView{What: "rests", Body: text}})
+	h.post(ctx, standstill.Message(why, h.d.o.Redact(why.Error()), store.Tells(h.d.o.DB)))
 }

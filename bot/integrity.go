@@ -48,6 +48,9 @@ func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 	if err != nil {
 		return err
 	}
+	if chosen, err := h.mended(ctx); chosen || err != nil {
+		return err
+	}
 	p := tampered.PastOf(entries)
 	if p.Concluded {
 		return h.adopt(ctx, copied) // nothing runs any more
@@ -198,16 +201,15 @@ func (h *holder) suspicions(ctx context.Context, entries []agent.Entry, copied b
 // not verify: nothing may be appended to them, so that the case cannot go on. It
 // reports whether the case was closed by an answer.
 func (h *holder) broken(ctx context.Context, why error) (closed bool, err error) {
-	q, err := h.brokenQuestion(ctx, "The journals of this case do not verify, so it cannot go on and nothing runs: "+h.d.o.Redact(why.Error()))
+	q, err := inbox.Outside(ctx, h.d.o.DB, h.sid, h.fence(), agent.Question{ID: brokenID, Kind: AskTampered, Options: tampered.Options()[1:], Who: h.deciders(),
+		Text: "The journals of this case do not verify, so it cannot go on and nothing runs: " + h.d.o.Redact(why.Error())})
 	if err != nil {
 		return false, err
 	}
-	if q.Answer == nil && !h.d.rests.First(h.sid) {
-		return false, nil
-	}
 	if q.Answer == nil {
-		h.post(ctx, show.Message{Key: "question/" + brokenID, Kind: show.KindQuestion, Text: q.Question.Text,
-			Question: &show.QuestionView{Question: q.Question, SessionID: h.sid}})
+		if h.d.rests.First(h.sid) && h.mine(ctx) {
+			h.post(ctx, h.brokenMessage(q))
+		}
 		return false, nil
 	}
 	text := "Aborted. The damaged journals stay where they are."
@@ -222,24 +224,50 @@ func (h *holder) broken(ctx context.Context, why error) (closed bool, err error)
 	if err := h.abandon(ctx); err != nil {
 		return false, err
 	}
+	h.retell(ctx, q)
 	h.post(ctx, show.Message{Key: "rest", Kind: show.KindLog, Text: text, Log: &show.LogView{What: "ended", Body: text}})
 	return true, nil
 }
 
-// brokenQuestion returns the stored question about damaged journals. One that was
-// asked about other damage is replaced, with its answer.
-func (h *holder) brokenQuestion(ctx context.Context, text string) (inbox.Question, error) {
-	q, err := inbox.Load(ctx, h.d.o.DB, h.sid, brokenID)
-	if err == nil && q.Question.Text == text {
-		return q, nil
+// mended is about the question of another holder, or of an earlier process, whose files did not
+// verify, while these do: what people chose is obeyed; what nobody answered is withdrawn before anything runs. So no answer is
+// acknowledged that nobody reads.
+func (h *holder) mended(ctx context.Context) (chosen bool, err error) {
+	q, was, err := inbox.Withdraw(ctx, h.d.o.DB, h.sid, brokenID, h.fence(), "the journals verify where the case is carried on now, and it goes on there")
+	if was {
+		h.retell(ctx, q)
 	}
-	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return q, err
+	if err != nil || !q.Decided() {
+		return false, err
 	}
-	was := q
-	q = inbox.Question{Question: agent.Question{ID: brokenID, Kind: AskTampered, Text: text, Options: tampered.Options()[1:], Who: h.deciders()}}
-	err = q.Replace(ctx, h.d.o.DB, h.sid, was)
-	return q, err
+	note := show.Integrity{Why: []string{"the journals of another copy did not verify"}, Choice: q.Answer.Key, By: q.Answer.By}
+	if note.Choice == ChooseFresh {
+		if note.Next, err = h.fresh(ctx, 0); err != nil {
+			return false, err
+		}
+	}
+	if _, _, err := h.log.Journal("case").Append(ctx, show.KindOfIntegrity, note); err != nil {
+		return false, err
+	}
+	h.retell(ctx, q)
+	return true, h.giveUp(ctx, note.By)
+}
+
+// brokenMessage shows the question about journals that do not verify.
+func (h *holder) brokenMessage(q inbox.Question) show.Message {
+	return show.Message{Key: "question/" + brokenID, Kind: show.KindQuestion, Text: q.Question.Text, SessionID: h.sid,
+		Question: &show.QuestionView{Question: q.Question, Answer: q.Answer, SessionID: h.sid}}
+}
+
+// retell shows what became of that question, where it is shown. A click on a message that was not reached is told the same.
+func (h *holder) retell(ctx context.Context, q inbox.Question) {
+	if _, ok := h.d.o.Front.(Follower); ok {
+		return
+	}
+	at := thread.Where(ctx, h.d.o.DB, h.sid, h.info.Opening.Place, h.at)
+	if err := thread.Edit(ctx, h.d.o.Front, at, h.brokenMessage(q)); err != nil {
+		h.d.o.Log.Warn("the answer to a question is not shown", "session_id", h.sid, "question", brokenID, "err", err)
+	}
 }
 
 // abandon closes a case without another entry in its journals.

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -18,6 +19,7 @@ import (
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
+	"ghostbot/bot/tampered"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
@@ -585,26 +587,123 @@ func TestAChoiceThatWasWrittenIsDone(t *testing.T) {
 	}
 }
 
-// Damage that nobody was asked about is asked about, whatever was answered before.
+// Damage that nobody was asked about is asked about; an answer that was acknowledged stands all the same: it ends the case,
+// whatever else is wrong with it by now.
 func TestAnotherDamageOfTheJournalsIsAskedAbout(t *testing.T) {
 	of := newOffice(t, nil)
 	sid := of.open("d1")
-	h := &holder{d: of.desk, sid: sid}
 	ctx := context.Background()
+	l, err := of.db.Acquire(ctx, sid, "holder", time.Minute)
+	if err != nil {
+		t.Fatal(err)
+	}
 	ask := func(why string) inbox.Question {
-		q, err := h.brokenQuestion(ctx, why)
+		q, err := inbox.Outside(ctx, of.db, sid, l.Fence, agent.Question{ID: brokenID, Kind: AskTampered, Text: why, Options: tampered.Options()[1:], Who: "approvers"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		return q
 	}
 	ask("entry 3")
-	of.choose(sid, brokenID, ChooseAbort)
-	if q := ask("entry 3"); q.Answer == nil {
-		t.Error("the answer is not found again")
+	if q := ask("entry 4"); q.Question.Text != "entry 4" {
+		t.Errorf("other damage is not asked about: %+v", q)
 	}
-	if q := ask("entry 4"); q.Answer != nil {
-		t.Errorf("an answer about entry 3 counts for entry 4: %+v", q.Answer)
+	of.choose(sid, brokenID, ChooseAbort)
+	for _, why := range []string{"entry 4", "entry 5"} {
+		if q := ask(why); !q.Decided() || q.Answer.Key != ChooseAbort {
+			t.Errorf("%s: the answer is lost: %+v", why, q)
+		}
+	}
+}
+
+// brokenHere is a replica whose copy of the journals does not verify, while another's may.
+func brokenHere(of *office) {
+	of.again(func(o *Options) {
+		o.OpenLog = func(context.Context, string, uint64) (Log, error) { return nil, fmt.Errorf("%w: entry 3", ErrTampered) }
+	})
+	of.until("people are asked", func() bool { return of.shows("question/tampered-journals=") })
+}
+
+// What people chose about journals that do not verify is obeyed by whoever takes the case up, also where they do.
+func TestAnswerAboutAnotherCopyIsObeyed(t *testing.T) {
+	for _, choice := range []string{ChooseFresh, ChooseAbort} {
+		t.Run(choice, func(t *testing.T) {
+			of, sid, pr, asked := resting(t)
+			brokenHere(of)
+			of.stop()
+			of.choose(sid, brokenID, choice)
+			of.again(func(o *Options) { o.Owner = "another" })
+			of.closed(sid)
+			select {
+			case p := <-asked:
+				if p.SessionID == sid {
+					t.Error("the case went on before that")
+				}
+			default:
+			}
+			if got := of.written(sid, show.KindOfIntegrity); len(got) != 1 || !strings.Contains(string(got[0].Body), `"choice":"`+choice+`"`) {
+				t.Errorf("entries about the choice: %+v", got)
+			}
+			if c, err := of.desk.Case(context.Background(), sid); err != nil || (c.Next != "") != (choice == ChooseFresh) {
+				t.Errorf("case %+v, %v", c, err)
+			}
+			if r, err := of.desk.Resolve(context.Background(), clickOn(pr, "U2", safeexec.Approve)); err != nil || r.OK {
+				t.Errorf("approve after that: %+v, %v", r, err)
+			}
+		})
+	}
+}
+
+// A question that nobody answered is withdrawn before a holder whose copy verifies goes on: no answer is acknowledged that nobody
+// reads, and where nobody can answer there are no buttons.
+func TestQuestionAboutAnotherCopyIsWithdrawn(t *testing.T) {
+	of, sid, _, asked := resting(t)
+	brokenHere(of)
+	of.again(func(o *Options) { o.Owner = "another" })
+	<-asked
+	r, err := of.desk.Answer(context.Background(), sid, brokenID, ChooseAbort, "U1", "")
+	if err != nil || r.OK || !strings.Contains(r.Text, "not open any more: the journals verify") {
+		t.Errorf("abort: %+v, %v", r, err)
+	}
+	of.board.set(func() {
+		for _, m := range of.board.shown {
+			if m.Key == "question/"+brokenID && (m.Question.Answer == nil || m.Question.Answer.By != "") {
+				t.Errorf("it still has its buttons: %+v", m.Question)
+			}
+		}
+	})
+	of.stop()
+	brokenHere(of) // it has the case again
+	of.until("people are asked again", func() bool {
+		q, err := inbox.Load(context.Background(), of.db, sid, brokenID)
+		return err == nil && q.Answer == nil
+	})
+}
+
+// A process that lost the lease says nothing: neither that the case rests nor that its files are damaged.
+func TestNoWordsWithoutTheLease(t *testing.T) {
+	of := newOffice(t, nil)
+	sid := of.open("d1")
+	ctx := context.Background()
+	l, err := of.db.Acquire(ctx, sid, "late", 50*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := &holder{d: of.desk, sid: sid, at: Place{Transport: "slack", Channel: "C1", Thread: "1.1"}}
+	h.lease.Store(&l)
+	time.Sleep(60 * time.Millisecond)
+	if _, err := of.db.Acquire(ctx, sid, "taker", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	h.tell(ctx, errors.New("the journal moved on"))
+	if _, err := h.broken(ctx, fmt.Errorf("%w: entry 3", ErrTampered)); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("ask: %v, want ErrFenced", err)
+	}
+	if got := of.board.texts(); len(got) != 0 {
+		t.Errorf("shown: %q", got)
+	}
+	if _, err := inbox.Load(ctx, of.db, sid, brokenID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a question is stored: %v", err)
 	}
 }
 

@@ -3,7 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
-	"slices"
+	"strings"
 	"time"
 
 	"ghostbot/agent"
@@ -24,6 +24,9 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string, picked
 		if err != nil {
 			return Reply{}, err
 		}
+		if q.Answer != nil && !q.Decided() {
+			return refuse("%s", strings.TrimSuffix("This question is not open any more: "+q.Answer.Text, ": ")+"."), nil
+		}
 		if q.Answer != nil {
 			return refuse("Already answered by %s.", access.Mention(q.Answer.By)), nil
 		}
@@ -42,11 +45,11 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string, picked
 		if !q.Question.Expires.IsZero() && !now.Before(q.Question.Expires) {
 			return refuse("This question is not open any more."), nil
 		}
-		label, ok := optionLabel(q.Question, key)
+		label, ok := inbox.Label(q.Question, key)
 		if !ok {
 			return refuse("That is not one of the answers."), nil
 		}
-		if len(q.Question.Picks) > 0 && !known(q.Question, picked) {
+		if len(q.Question.Picks) > 0 && !inbox.Known(q.Question, picked) {
 			return refuse("That is not one of the things to pick."), nil
 		}
 		if key == agent.KeyApply && len(q.Question.Picks) > 0 && len(picked) == 0 {
@@ -132,23 +135,4 @@ func (d *Desk) mayAnswer(ctx context.Context, q agent.Question, by, team string,
 		return "You may not answer here: " + p.Explain + "."
 	}
 	return ""
-}
-
-// known reports whether a question has all of what was picked.
-func known(q agent.Question, picked []string) bool {
-	for _, key := range picked {
-		if !slices.ContainsFunc(q.Picks, func(p agent.Pick) bool { return p.Key == key }) {
-			return false
-		}
-	}
-	return true
-}
-
-func optionLabel(q agent.Question, key string) (string, bool) {
-	for _, o := range q.Options {
-		if o.Key == key {
-			return o.Label, true
-		}
-	}
-	return "", false
 }

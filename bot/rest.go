@@ -62,6 +62,7 @@ func (d *Desk) lapsed(sid string) {
 func (d *Desk) away(ctx context.Context, sid string, c dormant.Case, err error) {
 	d.rests.Forget(sid + away)
 	h := &holder{d: d, sid: sid, at: c.Place}
+	h.lease.Store(&c.Lease)
 	h.tell(ctx, err)
 }
 

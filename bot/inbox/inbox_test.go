@@ -176,21 +176,53 @@ func TestAskOnce(t *testing.T) {
 	}
 }
 
-func TestReplace(t *testing.T) {
+// A question outside of the journals is replaced by one about something else, until a person answered; it is asked and
+// withdrawn by the holder only.
+func TestOutside(t *testing.T) {
 	p, _ := people(t)
-	old := Question{}
-	q := Question{Question: agent.Question{ID: "q1", Text: "a"}}
-	if err := q.Replace(t.Context(), p.DB, sid, old); err != nil {
+	ctx, fence := t.Context(), p.Fence()
+	ask := func(text string, fence uint64) (Question, error) {
+		return Outside(ctx, p.DB, sid, fence, agent.Question{ID: "q1", Text: text})
+	}
+	stored := func() Question {
+		t.Helper()
+		q, err := Load(ctx, p.DB, sid, "q1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return q
+	}
+	if _, was, err := Withdraw(ctx, p.DB, sid, "q1", fence, "never asked"); was || err != nil {
+		t.Errorf("a question that nobody asked is withdrawn: %v, %v", was, err)
+	}
+	for _, text := range []string{"a", "a", "b"} {
+		if q, err := ask(text, fence); err != nil || q.Question.Text != text || stored().Question.Text != text {
+			t.Fatalf("ask %s: %+v, %v", text, q, err)
+		}
+	}
+	if _, err := ask("c", fence+1); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("a former holder asks: %v", err)
+	}
+	if _, _, err := Withdraw(ctx, p.DB, sid, "q1", fence+1, "late"); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("a former holder withdraws: %v", err)
+	}
+	old := stored()
+	if _, was, err := Withdraw(ctx, p.DB, sid, "q1", fence, "mended"); !was || err != nil {
+		t.Errorf("withdraw: %v, %v", was, err)
+	}
+	if err := Answer(ctx, p.DB, sid, old, agent.Answer{Key: "yes", By: "U1"}); !conflict(err) {
+		t.Errorf("an answer to what was withdrawn: %v", err)
+	}
+	if q, err := ask("b", fence); err != nil || q.Answer != nil {
+		t.Errorf("asked again after that: %+v, %v", q, err)
+	}
+	if err := Answer(ctx, p.DB, sid, stored(), agent.Answer{Key: "yes", By: "U1"}); err != nil {
 		t.Fatal(err)
 	}
-	next := Question{Question: agent.Question{ID: "q1", Text: "b"}}
-	if err := next.Replace(t.Context(), p.DB, sid, q); err != nil {
-		t.Fatal(err)
+	if q, was, err := Withdraw(ctx, p.DB, sid, "q1", fence, "mended"); was || err != nil || !q.Decided() || q.Answer.Key != "yes" {
+		t.Errorf("a person's answer is withdrawn: %+v, %v, %v", q, was, err)
 	}
-	if err := next.Replace(t.Context(), p.DB, sid, q); !conflict(err) {
-		t.Errorf("what is not there any more is replaced: %v", err)
-	}
-	if got, err := Load(t.Context(), p.DB, sid, "q1"); err != nil || got.Question.Text != "b" || got.Answer != nil {
-		t.Errorf("Load = %+v, %v", got, err)
+	if q, err := ask("d", fence); err != nil || !q.Decided() || q.Answer.Key != "yes" {
+		t.Errorf("a person's answer is replaced: %+v, %v", q, err)
 	}
 }

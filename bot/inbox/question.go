@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"ghostbot/agent"
@@ -114,16 +115,6 @@ func (p *People) look(ctx context.Context, q agent.Question) (Question, error) {
 	return Load(ctx, p.DB, p.SessionID, q.ID)
 }
 
-// Replace stores q in the place of old, if that is still what is stored.
-func (q *Question) Replace(ctx context.Context, db store.DB, sid string, old Question) error {
-	data, err := json.Marshal(q)
-	if err != nil {
-		return err
-	}
-	q.version, err = db.Put(ctx, proposal.QuestionKey(sid, q.Question.ID), data, old.version)
-	return err
-}
-
 // Answer stores an answer to q, unless somebody else did since it was read.
 func Answer(ctx context.Context, db store.DB, sid string, q Question, a agent.Answer) error {
 	q.Answer = &a
@@ -133,4 +124,24 @@ func Answer(ctx context.Context, db store.DB, sid string, q Question, a agent.An
 	}
 	_, err = db.Put(ctx, proposal.QuestionKey(sid, q.Question.ID), data, q.version)
 	return err
+}
+
+// Known reports whether a question has all of what was picked.
+func Known(q agent.Question, picked []string) bool {
+	for _, key := range picked {
+		if !slices.ContainsFunc(q.Picks, func(p agent.Pick) bool { return p.Key == key }) {
+			return false
+		}
+	}
+	return true
+}
+
+// Label is what people see of the answer with this key; ok is false when q has no such answer.
+func Label(q agent.Question, key string) (label string, ok bool) {
+	for _, o := range q.Options {
+		if o.Key == key {
+			return o.Label, true
+		}
+	}
+	return "", false
 }

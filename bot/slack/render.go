@@ -452,6 +452,8 @@ func renderQuestion(m show.Message) (string, []slackgo.Block) {
 		switch {
 		case a.Key == "instruction":
 			line = []slackgo.RichTextSectionElement{word("Answered by a reply in the thread")}
+		case a.Key == "expired" && a.Text != "":
+			line = []slackgo.RichTextSectionElement{word("Not open any more: " + cut(oneLine(a.Text), 300))}
 		case a.Key == "expired":
 			line = []slackgo.RichTextSectionElement{word("Nobody answered in time")}
 		case a.By != "":

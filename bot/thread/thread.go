@@ -834,3 +834,14 @@ func Where(ctx context.Context, db store.DB, sid string, opened, seen Place) Pla
 	}
 	return m.Place
 }
+
+// Edit replaces a message that no map knows, because it was posted beside the journal, if it is there.
+func Edit(ctx context.Context, b Board, at Place, m show.Message) error {
+	ctx, done := context.WithTimeout(ctx, 5*time.Second)
+	defer done()
+	addr, err := b.Find(ctx, at, m)
+	if err != nil || addr == "" {
+		return err
+	}
+	return b.Update(ctx, at, addr, m)
+}

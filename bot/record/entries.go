@@ -1,0 +1,30 @@
+package record
+
+import (
+	"encoding/json"
+
+	"ghostbot/agent"
+	"ghostbot/bot/show"
+)
+
+// Begun is how far a case came, as its entries say.
+type Begun struct {
+	Opened   bool
+	Turned   bool   // a brain had its first turn, or closed cases were looked for
+	Reported bool   // what is left is to close it
+	Owner    string // who took it over last
+}
+
+// BegunOf reads that off the entries of a case.
+func BegunOf(entries []agent.Entry) (b Begun) {
+	for _, e := range entries {
+		b.Opened = b.Opened || e.Kind == agent.KindOpened
+		b.Turned = b.Turned || e.Kind == agent.KindRecalled || e.Kind == agent.KindTurn
+		b.Reported = b.Reported || e.Kind == show.KindOfReport
+		var t show.Takeover
+		if e.Kind == show.KindOfTakeover && json.Unmarshal(e.Body, &t) == nil {
+			b.Owner = t.Owner
+		}
+	}
+	return b
+}

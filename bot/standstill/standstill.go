@@ -1,0 +1,27 @@
+// Package standstill is what people are told of a case that rests: why, and who carries it on.
+// It is pure.
+package standstill
+
+import (
+	"errors"
+
+	"ghostbot/bot/show"
+	"ghostbot/store"
+)
+
+// Message says that a case rests because of err, whose text why is, already redacted. many says that other
+// processes can carry the case on: then this one's full disk does not keep it.
+func Message(err error, why string, many bool) show.Message {
+	text := "This case rests and nothing runs: " + why + ". It continues by itself when that is mended."
+	switch {
+	case errors.Is(err, store.ErrBroken) && many:
+		text = "This case rests here and nothing runs: this replica could not write its journal or state (" + why + "). Another replica takes it over in a moment, if one runs; this one only when that is mended and it is started again."
+	case errors.Is(err, store.ErrBroken):
+		text = "This case rests and nothing runs: its journal or state could not be written (" + why + "). It continues when that is mended and the bot is started again."
+	}
+	return say(text)
+}
+
+func say(text string) show.Message {
+	return show.Message{Key: "rest", Kind: show.KindLog, Text: text, Log: &show.LogView{What: "rests", Body: text}}
+}
