@@ -203,40 +203,57 @@ func attend(x *session.Session, o *Options) error {
 	return err
 }
 
+// ErrForeign is a session that is not about the processes of here and now.
+var ErrForeign = errors.New("the session is not about the processes of this machine as it runs now")
+
 // ErrApproval is an approval that does not count.
 var ErrApproval = errors.New("the approval does not count")
 
-// steps lists what is to be done.
-func (r *Runner) steps(o Options) ([]Step, error) {
+// steps lists what is to be done, each process once. Everything that was said of a
+// process has to hold: one wrong start id among several stops it, also where the
+// plan recommends it.
+func (r *Runner) steps(o Options) []Step {
 	var list []*plan.Evaluated
-	var out []Step
+	var wrong, out []Step
+	refused, preselected := map[int]bool{}, map[int]bool{}
+	named := unique(o)
+	for _, pid := range named {
+		e := r.Plan.Find(pid)
+		if start, ok := o.fits(pid, e); !ok {
+			refused[pid] = true
+			wrong = append(wrong, Step{Target: plan.Target{PID: pid, StartID: start}, Action: o.action(), Named: true, Status: "pending"})
+		}
+	}
 	if o.Recommended {
 		for _, a := range r.Plan.Recommended.Actions {
-			if e := r.Plan.Find(a.Target.PID); e != nil {
-				out = append(out, step(e, a.Action, false))
+			if e := r.Plan.Find(a.Target.PID); e != nil && !refused[e.PID] {
+				preselected[e.PID] = true
+				out = append(out, step(e, a.Action, slices.Contains(named, e.PID)))
 			}
 		}
 	}
-	named := map[int]string{}
-	for _, t := range o.Targets {
-		named[t.PID] = t.StartID
-	}
-	for _, pid := range o.PIDs {
-		named[pid] = ""
-	}
-	for _, pid := range unique(o) {
-		e := r.Plan.Find(pid)
-		if e == nil || named[pid] != "" && named[pid] != e.StartID {
-			out = append(out, Step{Target: plan.Target{PID: pid, StartID: named[pid]}, Action: o.action(), Named: true, Status: "pending"})
-			continue
+	for _, pid := range named {
+		if !refused[pid] && !preselected[pid] {
+			list = append(list, r.Plan.Find(pid))
 		}
-		list = append(list, e)
 	}
+	out = append(out, wrong...)
 	plan.Order(list)
 	for _, e := range list {
 		out = append(out, step(e, o.action(), true))
 	}
-	return out, nil
+	return out
+}
+
+// fits says whether the plan knows a process that was named, by every start id
+// that was named with it; start is one that it does not.
+func (o Options) fits(pid int, e *plan.Evaluated) (start string, ok bool) {
+	for _, t := range o.Targets {
+		if t.PID == pid && (e == nil || t.StartID != e.StartID) {
+			return t.StartID, false
+		}
+	}
+	return "", e != nil
 }
 
 func (o Options) action() model.Action {
@@ -272,7 +289,13 @@ func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
 			return nil, err
 		}
 	}
-	found, err := r.Session.Outcomes(&r.out)
+	if err := r.native(); err != nil {
+		return nil, fmt.Errorf("apply: %w", err)
+	}
+	if r.Session.Manifest.BootID != r.Host.BootID {
+		return nil, fmt.Errorf("apply: it was planned before this boot: %w", ErrForeign)
+	}
+	found, err := r.outcomes()
 	if err != nil {
 		return nil, err
 	}
@@ -299,11 +322,12 @@ func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
 	case found && (state == session.Executing || state == session.Interrupted):
 		return nil, fmt.Errorf("apply: session is %s, it wants --resume: %w", state, session.ErrTransition)
 	}
+	if !r.mayBegin(o.Resume) {
+		return nil, fmt.Errorf("apply: session is %s, no run begins there: %w", state, session.ErrTransition)
+	}
 	if !found {
 		r.out = Outcomes{SchemaVersion: session.SchemaVersion, SessionID: r.Session.Manifest.SessionID, Approval: o.Approval, Options: o}
-		if r.out.Steps, err = r.steps(o); err != nil {
-			return nil, err
-		}
+		r.out.Steps = r.steps(o)
 	}
 	if r.Approved, err = r.approval(o); err != nil {
 		return nil, err
@@ -318,6 +342,41 @@ func (r *Runner) Run(ctx context.Context, o Options) ([]Result, error) {
 		return nil, fmt.Errorf("apply: look at processes: %w", err)
 	}
 	return r.all(ctx, o)
+}
+
+// mayBegin says whether a run may begin or go on in the state of the session. It
+// is asked before anything has an effect: a state that is only found wrong when the
+// run ends comes too late. Executing without outcomes is a run that ended before
+// its first announcement.
+func (r *Runner) mayBegin(resume bool) bool {
+	switch r.Session.Manifest.State {
+	case session.Planned, session.Approved, session.Executing:
+		return true
+	case session.Interrupted:
+		return resume
+	}
+	return false
+}
+
+// native refuses a session of another host or pid namespace: the numbers in it
+// are those of other processes.
+func (r *Runner) native() error {
+	m := &r.Session.Manifest
+	switch {
+	case m.HostID != r.Host.Name:
+		return fmt.Errorf("it was planned on %q: %w", m.HostID, ErrForeign)
+	case m.PIDNS != r.Host.PIDNS:
+		return fmt.Errorf("it was planned in pid namespace %q: %w", m.PIDNS, ErrForeign)
+	}
+	return nil
+}
+
+// outcomes reads what was done so far.
+func (r *Runner) outcomes() (found bool, err error) {
+	if found, err = r.Session.Outcomes(&r.out); err == nil && found {
+		err = session.CheckVersion(r.out.SchemaVersion)
+	}
+	return found, err
 }
 
 // recover takes from the audit log what was announced after the last checkpoint:
@@ -346,22 +405,53 @@ func (r *Runner) recover() error {
 
 // again answers a repeat: what is done stays done.
 func (r *Runner) again(o Options) ([]Result, error) {
-	want, err := r.steps(o)
-	if err != nil {
-		return nil, err
+	want := r.steps(o)
+	type deed struct {
+		target plan.Target
+		action model.Action
 	}
-	done := map[plan.Target]*Step{}
+	done := map[deed]*Step{}
 	for i := range r.out.Steps {
-		done[r.out.Steps[i].Target] = &r.out.Steps[i]
+		done[deed{r.out.Steps[i].Target, r.out.Steps[i].Action}] = &r.out.Steps[i]
 	}
 	out := []Result{}
 	for _, s := range want {
-		if done[s.Target] == nil {
-			return nil, fmt.Errorf("apply: session is %s and %d was not part of it, make a fresh plan: %w", r.Session.Manifest.State, s.Target.PID, session.ErrTransition)
+		d := done[deed{s.Target, s.Action}]
+		if d == nil {
+			return nil, fmt.Errorf("apply: session is %s and to %s %d was not part of it, make a fresh plan: %w", r.Session.Manifest.State, s.Action, s.Target.PID, session.ErrTransition)
 		}
-		out = append(out, already(s))
+		out = append(out, r.was(&s, d))
 	}
 	return out, nil
+}
+
+// was answers for a step that ended before. Only what was done, or needs no
+// doing any more, is completed; what a gate refused or what failed is told again,
+// because the process may be alive.
+func (r *Runner) was(s, before *Step) Result {
+	if before.Result == nil || before.over() {
+		return already(*s)
+	}
+	if _, st, err := r.FS.Identity(r.Host, s.Target.PID); err != nil && gone(err) || errors.Is(err, fs.ErrNotExist) || err == nil && before.Identity.StartID != "" && r.Host.StartID(st.Start, s.Target.PID) != before.Identity.StartID {
+		return Result{Target: s.Target, Action: s.Action, Outcome: "skipped", Reason: "process_gone", Gates: []Gate{}}
+	}
+	res := *before.Result
+	res.DurationMS = 0
+	return res
+}
+
+// over says that nothing is left to do: it was done, or its process was gone.
+func (s *Step) over() bool {
+	return s.Result != nil && (s.Result.Outcome == "success" || s.Result.Outcome == "skipped" && s.Result.Reason == "process_gone")
+}
+
+// Ended says how a step of outcomes.json stands: completed, or ended without
+// having been done; neither is pending.
+func (s *Step) Ended() (completed, refused bool) {
+	if s.Status != "done" {
+		return false, false
+	}
+	return s.over(), !s.over()
 }
 
 func already(s Step) Result {
@@ -403,7 +493,7 @@ func (r *Runner) all(ctx context.Context, o Options) ([]Result, error) {
 	for i := range r.out.Steps {
 		s := &r.out.Steps[i]
 		if s.Status == "done" {
-			results = append(results, already(*s))
+			results = append(results, r.was(s, s))
 			if s.Result != nil && s.Result.Outcome == "success" {
 				r.count(s)
 			}

@@ -60,7 +60,7 @@ func newStand(t *testing.T, argv ...string) *stand {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
-	x, err := store.Create(session.Manifest{HostID: h.Name, Mode: "local"}, time.Hour)
+	x, err := store.Create(session.Manifest{HostID: h.Name, BootID: h.BootID, PIDNS: h.PIDNS, Mode: "local"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -268,7 +268,7 @@ func TestPauseAndResume(t *testing.T) {
 	if st, err := s.r.FS.Stat(s.e.PID); err != nil || st.State != 'T' {
 		t.Fatalf("%c, %v", st.State, err)
 	}
-	x, err := s.r.Store.Create(session.Manifest{Mode: "local"}, time.Hour)
+	x, err := s.r.Store.Create(session.Manifest{HostID: s.r.Host.Name, BootID: s.r.Host.BootID, PIDNS: s.r.Host.PIDNS, Mode: "local"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestRobotModeOffStopsResumedRuns(t *testing.T) {
 		if _, err := s.r.Run(t.Context(), Options{PIDs: []int{s.e.PID}, MaxKills: -1}); !errors.Is(err, ErrRobot) {
 			t.Errorf("%v", err)
 		}
-		if err := s.r.Session.Checkpoint(Outcomes{Steps: []Step{step(s.e, model.Kill, true)}}); err != nil {
+		if err := s.r.Session.Checkpoint(Outcomes{SchemaVersion: session.SchemaVersion, Steps: []Step{step(s.e, model.Kill, true)}}); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := s.r.Run(t.Context(), Options{Resume: true}); !errors.Is(err, ErrRobot) {
@@ -631,5 +631,98 @@ func TestOverall(t *testing.T) {
 		if got := overall(tt.list); got != tt.want {
 			t.Errorf("%+v: %s, want %s", tt.list, got, tt.want)
 		}
+	}
+}
+
+// Everything that was said of a process has to hold, in whatever order and beside
+// whatever else it was said; and no process is listed twice.
+func TestOneWrongStartIDStops(t *testing.T) {
+	s := newStand(t)
+	right, wrong := plan.Target{PID: s.e.PID, StartID: s.e.StartID}, plan.Target{PID: s.e.PID, StartID: "bogus"}
+	pids := []int{s.e.PID}
+	for _, o := range []Options{
+		{Targets: []plan.Target{wrong}}, {Targets: []plan.Target{wrong}, PIDs: pids}, {Targets: []plan.Target{wrong, right}}, {Targets: []plan.Target{right, wrong}},
+		{Targets: []plan.Target{wrong}, Recommended: true}, {Targets: []plan.Target{right, wrong}, PIDs: pids, Recommended: true},
+	} {
+		s.r.out = Outcomes{}
+		if res := s.run(o); res.Outcome != "blocked" || res.Error.Code != IdentityMismatch || res.Target != wrong {
+			t.Errorf("%+v: %+v", o, res)
+		}
+	}
+	s.alive(true)
+	for _, o := range []Options{{Targets: []plan.Target{right, right}, PIDs: pids}, {Recommended: true, PIDs: pids}, {Recommended: true, Targets: []plan.Target{right}}} {
+		if list := s.r.steps(o); len(list) != 1 || list[0].Target != right || !list[0].Named {
+			t.Errorf("%+v: %+v", o, list)
+		}
+	}
+}
+
+// A session that cannot be brought to its end, or that is not about here and now,
+// is refused before any signal.
+func TestNoRunBeginsThere(t *testing.T) {
+	for name, tt := range map[string]struct {
+		change func(*session.Manifest)
+		want   error
+	}{
+		"created":           {func(m *session.Manifest) { m.State = session.Created }, session.ErrTransition},
+		"failed":            {func(m *session.Manifest) { m.State = session.Failed }, session.ErrTransition},
+		"completed":         {func(m *session.Manifest) { m.State = session.Completed }, session.ErrTransition},
+		"interrupted":       {func(m *session.Manifest) { m.State = session.Interrupted }, session.ErrTransition},
+		"nonsense":          {func(m *session.Manifest) { m.State = "nonsense" }, session.ErrTransition},
+		"another host":      {func(m *session.Manifest) { m.HostID = "elsewhere" }, ErrForeign},
+		"another boot":      {func(m *session.Manifest) { m.BootID = "x" }, ErrForeign},
+		"another namespace": {func(m *session.Manifest) { m.PIDNS = "x" }, ErrForeign},
+		"no namespace":      {func(m *session.Manifest) { m.PIDNS = "" }, ErrForeign},
+	} {
+		s := newStand(t)
+		tt.change(&s.r.Session.Manifest)
+		for _, dry := range []bool{false, true} {
+			if _, err := s.r.Run(t.Context(), Options{Recommended: true, MaxKills: -1, DryRun: dry}); !errors.Is(err, tt.want) {
+				t.Errorf("%s: %v", name, err)
+			}
+		}
+		if _, _, _, err := s.r.Verify(t.Context(), 0); err == nil {
+			t.Errorf("%s: it is verified", name)
+		}
+		s.alive(true)
+	}
+	s := newStand(t)
+	if err := s.r.Session.Checkpoint(Outcomes{SchemaVersion: "2.0.0"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.r.Run(t.Context(), Options{Recommended: true, MaxKills: -1}); !errors.Is(err, session.ErrVersion) {
+		t.Errorf("%v", err)
+	}
+	s.alive(true)
+}
+
+// Only what was done, or needs no doing any more, is called completed.
+func TestARepeatTellsWhatWasRefused(t *testing.T) {
+	s := newStand(t)
+	refused := step(s.e, model.Kill, false)
+	refused.Status, refused.Result = "done", &Result{Target: refused.Target, Action: model.Kill, Outcome: "skipped", Reason: "blast_radius_limit: max_kills 1", Gates: []Gate{}}
+	if done, not := refused.Ended(); done || !not {
+		t.Error("it counts as completed")
+	}
+	if err := s.r.Session.Checkpoint(Outcomes{SchemaVersion: session.SchemaVersion, Steps: []Step{refused}}); err != nil {
+		t.Fatal(err)
+	}
+	s.r.Session.Manifest.State = session.Completed
+	if res := s.run(Options{Recommended: true}); res.Outcome != "skipped" || !strings.Contains(res.Reason, "max_kills 1") {
+		t.Errorf("%+v", res)
+	}
+	if _, err := s.r.Run(t.Context(), Options{PIDs: []int{s.e.PID}, Action: model.Pause, MaxKills: -1}); !errors.Is(err, session.ErrTransition) {
+		t.Errorf("another action: %v", err)
+	}
+	s.alive(true)
+	s.cmd.Process.Kill()
+	for range 100 {
+		if _, err := s.r.FS.Stat(s.e.PID); err != nil {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if res := s.run(Options{Recommended: true}); res.Reason != "process_gone" {
+		t.Errorf("%+v", res)
 	}
 }

@@ -53,7 +53,13 @@ type Resources struct {
 // Verify looks at everything that was executed; wait is how long it watches for
 // processes that come back, below 0 it depends on supervisors.
 func (r *Runner) Verify(ctx context.Context, wait time.Duration) (*Verification, []Outcome, Resources, error) {
-	found, err := r.Session.Outcomes(&r.out)
+	if err := r.native(); err != nil {
+		return nil, nil, Resources{}, fmt.Errorf("verify: %w", err)
+	}
+	if _, bad, _, err := r.Session.Audit(); err != nil || bad != 0 {
+		return nil, nil, Resources{}, errors.Join(fmt.Errorf("verify: audit log, line %d: %w", bad, session.ErrBroken), err)
+	}
+	found, err := r.outcomes()
 	if err != nil {
 		return nil, nil, Resources{}, err
 	}

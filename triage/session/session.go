@@ -43,10 +43,21 @@ var (
 	ErrTampered   = errors.New("checksum does not match")
 	ErrTransition = errors.New("this state does not follow")
 	ErrLocked     = errors.New("another apply holds the lock")
+	ErrVersion    = errors.New("this program knows version " + SchemaVersion)
 )
 
 // SchemaVersion is the version of every document and file.
 const SchemaVersion = "1.0.0"
+
+// CheckVersion refuses what another major version wrote: its members may mean
+// something else. What is newer within the major one only adds.
+func CheckVersion(v string) error {
+	major, _, ok := strings.Cut(v, ".")
+	if ours, _, _ := strings.Cut(SchemaVersion, "."); !ok || major != ours {
+		return fmt.Errorf("schema version %q: %w", v, ErrVersion)
+	}
+	return nil
+}
 
 // TTL is how long a session is kept.
 const TTL = 7 * 24 * time.Hour
@@ -76,6 +87,9 @@ var next = map[State][]State{
 	Completed:   {Verified},
 	Verified:    {Verified},
 }
+
+// States are all states, in their order.
+var States = []State{Created, Planned, Approved, Executing, Interrupted, Completed, Verified, Failed}
 
 // Change is one step of a session.
 type Change struct {
@@ -242,14 +256,28 @@ func (s *Store) open(id string) (*Session, error) {
 	if err == nil {
 		err = json.Unmarshal(b, &x.Manifest)
 	}
-	if err == nil && (x.Manifest.SessionID != id || x.Manifest.ExpiresAt.IsZero()) {
-		err = fmt.Errorf("manifest.json speaks of %q: %w", x.Manifest.SessionID, ErrTampered)
+	if err == nil {
+		err = x.Manifest.check(id)
 	}
 	if err != nil {
 		dir.Close()
 		return nil, fmt.Errorf("session %s: %w", id, err)
 	}
 	return x, nil
+}
+
+// check refuses a manifest that cannot be acted on, before anything is.
+func (m *Manifest) check(id string) error {
+	if m.SessionID != id || m.ExpiresAt.IsZero() {
+		return fmt.Errorf("manifest.json speaks of %q: %w", m.SessionID, ErrTampered)
+	}
+	if err := CheckVersion(m.SchemaVersion); err != nil {
+		return fmt.Errorf("manifest.json: %w", err)
+	}
+	if !slices.Contains(States, m.State) {
+		return fmt.Errorf("manifest.json: state %q is none: %w", m.State, ErrTampered)
+	}
+	return nil
 }
 
 // List lists the sessions, newest first. Those that cannot be read are left

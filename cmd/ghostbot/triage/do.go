@@ -32,9 +32,9 @@ func applyFlags(c *call, f *flag.FlagSet) {
 	f.BoolVar(&c.resume, "resume", false, "")
 	f.BoolVar(&c.dryRun, "dry-run", false, "")
 	f.BoolVar(&c.known, "require-known-signature", false, "")
-	f.StringVar(&c.pids, "pids", "", "")
-	f.StringVar(&c.pids, "pid", "", "")
-	f.StringVar(&c.targets, "targets", "", "")
+	f.Var(words{&c.pids}, "pids", "")
+	f.Var(words{&c.pids}, "pid", "")
+	f.Var(words{&c.targets}, "targets", "")
 	f.StringVar(&c.action, "action", "", "")
 	f.StringVar(&c.approval, "approval", "", "")
 	f.Float64Var(&c.minPosterior, "min-posterior", 0, "")
@@ -83,8 +83,10 @@ func (c *call) applyChecks() (o act.Options, err error) {
 		return o, usage("--max-blast-radius: %v", err)
 	}
 	switch {
-	case !slices.Contains(doable, c.action):
+	case !slices.Contains(doable, c.action) || c.action == "" && slices.Contains(c.given, "action"):
 		return o, usage("--action %q is not known (accepted: kill pause resume throttle restart)", c.action)
+	case c.recommended && c.action != "" && !c.resume:
+		return o, usage("--action %q is for processes that are named with --pids or --targets: --recommended does what the plan recommends", c.action)
 	case !c.recommended && !c.resume && len(o.PIDs) == 0 && c.targets == "":
 		return o, usage("agent apply wants --recommended, --pids, --targets or --resume")
 	case !(c.minPosterior >= 0 && c.minPosterior <= 1):

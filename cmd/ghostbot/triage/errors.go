@@ -53,6 +53,8 @@ var kinds = []struct {
 	{session.ErrBroken, act.InternalError, exitInternal, false, ""},
 	{session.ErrLocked, act.GateFailed, exitLocked, true, "Wait until the other apply has ended"},
 	{session.ErrTransition, act.GateFailed, exitBlocked, true, "Generate fresh plan with: ghostbot agent plan"},
+	{session.ErrVersion, act.InternalError, exitVersion, false, ""},
+	{act.ErrForeign, act.GateFailed, exitBlocked, true, "Generate fresh plan with: ghostbot agent plan"},
 	{core.ErrNoPlan, act.GateFailed, exitBlocked, true, "Generate a plan with: ghostbot agent plan --session ID"},
 	{core.ErrReplay, act.GateFailed, exitBlocked, false, ""},
 	{act.ErrNothing, act.GateFailed, exitBlocked, true, "Apply first with: ghostbot agent apply --session ID"},

@@ -122,6 +122,7 @@ type progress struct {
 	Total     int `json:"total_actions"`
 	Completed int `json:"completed_actions"`
 	Pending   int `json:"pending_actions"`
+	Refused   int `json:"refused_actions,omitempty"` // ended, and not done: a gate refused or it failed
 }
 
 func status(_ context.Context, c *call) (int, error) {
@@ -167,8 +168,11 @@ func (c *call) progress(x *session.Session, d *statusDoc) error {
 	if found {
 		d.Progress.Total = len(out.Steps)
 		for _, s := range out.Steps {
-			if s.Status == "done" {
+			switch completed, refused := s.Ended(); {
+			case completed:
 				d.Progress.Completed++
+			case refused:
+				d.Progress.Refused++
 			}
 		}
 	} else if x.Has("plan.json") {
@@ -178,7 +182,7 @@ func (c *call) progress(x *session.Session, d *statusDoc) error {
 		}
 		d.Progress.Total = p.Recommended.Total
 	}
-	d.Progress.Pending = d.Progress.Total - d.Progress.Completed
+	d.Progress.Pending = d.Progress.Total - d.Progress.Completed - d.Progress.Refused
 	return nil
 }
 

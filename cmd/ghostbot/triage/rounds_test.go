@@ -153,7 +153,7 @@ func TestRoundsInside(t *testing.T) {
 // round is one plan, apply and verify of one process.
 func round(t *testing.T, store *session.Store, pol *policy.Policy, f proc.FS, h proc.Host, id proc.Identity) (outcome, reason string) {
 	t.Helper()
-	x, err := store.Create(session.Manifest{HostID: h.Name, Mode: "local"}, time.Hour)
+	x, err := store.Create(session.Manifest{HostID: h.Name, BootID: h.BootID, PIDNS: h.PIDNS, Mode: "local"}, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -515,6 +515,51 @@ var statements = map[string]func(*lab){
 		cmd.Path, cmd.Args[0] = pt, "pt"
 		l.finish(cmd).exits(0).is("capabilities.pidfd", true)
 	},
+	"bad-15 an action is for what is named": func(l *lab) {
+		pid, _ := l.orphan("deleted")
+		a := l.planned()
+		sid, start := a.sid(), fmt.Sprint(a.must(pid).at("start_id"))
+		for _, args := range [][]string{{"--recommended", "--action", "pause"}, {"--recommended", "--action", "kill"}, {"--pids", fmt.Sprint(pid), "--action", ""}} {
+			if a := l.apply(sid, args...).exits(10); !strings.Contains(a.err, "--action") {
+				l.Error(a.err)
+			}
+		}
+		for _, args := range [][]string{{"--targets", fmt.Sprintf("%d:bogus", pid), "--targets", fmt.Sprintf("%d:%s", pid, start)}, {"--targets", fmt.Sprintf("%d:bogus", pid), "--pids", fmt.Sprint(pid)}} {
+			l.apply(sid, args...).exits(4).is("summary.total", 1).result(pid).is("outcome", "blocked").is("error.code", "IDENTITY_MISMATCH")
+		}
+		l.lives(pid, true)
+		l.apply(sid, "--recommended", "--pids", fmt.Sprint(pid)).exits(2).is("summary.total", 1)
+	},
+	"bad-16 a manifest that cannot be acted on": func(l *lab) {
+		pid, _ := l.orphan("deleted")
+		sid := l.planned().sid()
+		path := l.session(sid, "manifest.json")
+		was := l.read(path)
+		for _, c := range []struct {
+			member, value string
+			exit          int
+		}{{"state", "nonsense", 20}, {"state", "created", 4}, {"schema_version", "2.0.0", 13}, {"host_id", "elsewhere", 4}, {"boot_id", "x", 4}, {"pid_ns", "x", 4}} {
+			re := regexp.MustCompile(`"` + c.member + `":"[^"]*"`)
+			if err := os.WriteFile(path, []byte(strings.Replace(was, re.FindString(was), `"`+c.member+`":"`+c.value+`"`, 1)), 0o600); err != nil {
+				l.Fatal(err)
+			}
+			l.apply(sid, "--recommended").exits(c.exit)
+			l.run("apply", "--session", sid, "--recommended", "--dry-run").exits(c.exit)
+		}
+		l.lives(pid, true)
+		if err := os.WriteFile(path, []byte(was), 0o600); err != nil {
+			l.Fatal(err)
+		}
+		l.apply(sid, "--recommended").exits(2)
+	},
+	"bad-17 what a limit refused is not completed": func(l *lab) {
+		l.orphan("deleted")
+		l.orphan("deleted")
+		sid := l.planned().sid()
+		l.apply(sid, "--recommended", "--max-kills", "1").exits(2).is("summary.successful", 1).is("summary.skipped", 1)
+		l.run("status", "--session", sid).is("progress.completed_actions", 1).is("progress.refused_actions", 1).is("progress.pending_actions", 0)
+		l.apply(sid, "--recommended").exits(4).is("results.0.reason", "already_completed").says("results.1.reason", "max_kills 1")
+	},
 	"kill-01 the tool is killed at every write": killedAtEveryWrite,
 	"goal-01 a goal that cannot be reached": func(l *lab) {
 		l.orphan("deleted rss=20")

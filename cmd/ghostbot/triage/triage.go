@@ -40,6 +40,7 @@ const (
 	exitUsage       = 10
 	exitCapability  = 11
 	exitPermission  = 12
+	exitVersion     = 13
 	exitLocked      = 14
 	exitSession     = 15
 	exitInternal    = 20
@@ -326,6 +327,27 @@ func (c *call) opened() (*session.Session, error) {
 		return nil, err
 	}
 	return c.engine.Store().Open(c.session)
+}
+
+// words is a flag of a list: written again it adds to the list, because a process
+// that was named, or what was said of it, is never left away.
+type words struct{ list *string }
+
+// String implements [flag.Value].
+func (w words) String() string {
+	if w.list == nil {
+		return ""
+	}
+	return *w.list
+}
+
+// Set implements [flag.Value].
+func (w words) Set(s string) error {
+	if *w.list != "" {
+		s = *w.list + "," + s
+	}
+	*w.list = s
+	return nil
 }
 
 // duration is a flag that also accepts plain seconds.
