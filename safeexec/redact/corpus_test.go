@@ -159,7 +159,7 @@ func TestTemplates(t *testing.T) {
 	r := New(Options{})
 	m := maker{rand.New(rand.NewPCG(1, 2))}
 	bad, all := 0, 0
-	for _, f := range slices.Concat(templates, secondTemplates) {
+	for _, f := range slices.Concat(templates, secondTemplates, dressedTemplates) {
 		for _, tmpl := range f.texts {
 			loose := strings.HasPrefix(tmpl, "~")
 			tmpl = strings.TrimPrefix(tmpl, "~")
@@ -179,7 +179,7 @@ func TestTemplates(t *testing.T) {
 // TestBenign leaves ordinary output alone, byte for byte.
 func TestBenign(t *testing.T) {
 	r := New(Options{})
-	for _, f := range slices.Concat(benign, secondBenign) {
+	for _, f := range slices.Concat(benign, secondBenign, dressedBenign) {
 		for _, text := range f.texts {
 			if got := r.Redact(text); got.Text != text {
 				t.Errorf("%s: %q\nbecame %q", f.family, text, got.Text)

@@ -20,7 +20,7 @@ type Fields struct {
 	*scan.Text
 	Printed bool // a command printed the text that prints a secret by design
 
-	labelDone, valueDone, tableDone, columnsDone, keyDone int
+	labelDone, valueDone, literalDone, tableDone, columnsDone, keyDone int
 
 	lastValue int // behind the last field called "value"; 0 is none
 	name      pendingName
@@ -55,6 +55,9 @@ func (s *Fields) labelAt(a, b int) (l scan.Label, ok bool) {
 	if hi-b == scan.MaxLabel || lo > 1 && t[lo-2:lo] == "//" && (lo > 2 && t[lo-3] == ':' || hi >= len(t) || t[hi] != '=') { // the user of a URL
 		return l, false
 	}
+	if lo > 0 && t[lo-1] == ':' && s.resourceName(lo) {
+		return l, false
+	}
 	l = scan.Label{Start: lo, End: hi}
 	for l.Start < a && t[l.Start] == '-' {
 		l.Start++
@@ -70,6 +73,14 @@ func (s *Fields) labelAt(a, b int) (l scan.Label, ok bool) {
 	l.Label, ok = words.Classify(before, t[l.Start:l.End])
 	l.Cat = categoryOf(l.Label)
 	return l, ok
+}
+
+// resourceName says whether i stands in the name of a resource of AWS's, where
+// what follows the type is its name: arn:aws:secretsmanager:eu-west-1:1:secret:db.
+func (s *Fields) resourceName(i int) bool {
+	p := s.T[max(0, i-128):i]
+	p = p[strings.LastIndexAny(p, " \t\n\"'`=,[(")+1:]
+	return strings.HasPrefix(p, "arn:")
 }
 
 // SkipTo says that what stands before i holds no labels: it is a mark.
@@ -134,6 +145,10 @@ func (s *Fields) assigned(l scan.Label) bool {
 	if l.Noun&words.Auth != 0 && s.userPass(l, i) {
 		return true
 	}
+	if s.literal(l, i) {
+		return true
+	}
+	i = s.Undress(i)
 	if s.Newline(i) {
 		s.nextLine(l, i)
 		return true
@@ -173,11 +188,11 @@ func (s *Fields) leader(i int) int {
 	return i + len(p) - len(rest)
 }
 
-// listed handles password|value and password,value at the start of a line, where
+// listed handles password|value, password,value and password;value at the start of a line, where
 // the value looks like a secret.
 func (s *Fields) listed(l scan.Label) bool {
 	sep := s.Peek(l.End, 1)
-	if sep == "" || strings.IndexByte("|,;", sep[0]) < 0 || l.Noun&words.Pass == 0 || s.Blanks(s.LineStart(l.Start)) != l.Start {
+	if sep == "" || strings.IndexByte("|,;", sep[0]) < 0 || l.Noun&(words.Pass|words.Token|words.Secret) == 0 || l.Weak || s.Blanks(s.LineStart(l.Start)) != l.Start {
 		return false
 	}
 	start := l.End + 1
@@ -217,10 +232,10 @@ func (s *Fields) upright(l scan.Label, i int) bool {
 // tuple handles ("password", "value"), where a list of words looks the same.
 func (s *Fields) tuple(l scan.Label) bool {
 	i := s.Closers(l.End)
-	if i == l.End || s.Peek(i, 1) != "," {
+	if s.Peek(i, 1) != "," || i == l.End && (l.Start == 0 || s.T[l.Start-1] != '{') { // {password,"value"} is one of Erlang's
 		return false
 	}
-	i = s.Blanks(i + 1)
+	i = s.Undress(s.Blanks(i + 1))
 	if p := s.Peek(i, 1); p != `"` && p != "'" {
 		return false
 	}
@@ -259,7 +274,7 @@ func (s *Fields) value(l scan.Label, i, minimum int) bool {
 		minimum = max(minimum, 3)
 	}
 	if len(head) < max(minimum, 1) || s.Harmless(l, v, head) || l.Weak && !convincing(l, head) {
-		if head != "" && head[0] == '/' { // the parts of a path are no labels
+		if head != "" && (head[0] == '/' || l.Dashes > 0 && v.Quote == 0 && !v.More && s.Usage(l, v, head)) { // the parts of a path are no labels, nor what stands for a value
 			s.labelDone = max(s.labelDone, v.End)
 		}
 		return false

@@ -26,6 +26,12 @@ func (s *Fields) flagged(l scan.Label) bool {
 	if p := s.Peek(i, 2); p == "" || p[0] == '(' || s.Newline(i) || p[0] == '-' && (len(p) == 1 || p[1] == '-' || shape.Blank(p[1])) {
 		return true
 	}
+	end := s.PlainWord(i)
+	if next := s.Blanks(end); end > i && end-i < scan.MaxLabel && !s.Newline(next) && strings.IndexByte("-|;&>/", s.T[next]) < 0 && s.Alone(s.PlainWord(next)) {
+		if _, ok := words.Classify("", s.T[i:end]); ok && shape.SetURL.Only(s.T[i:end]) { // --secret dbPassword value
+			i = next
+		}
+	}
 	s.value(l, i, 1)
 	return true
 }
@@ -70,7 +76,8 @@ type context struct {
 func (s *Fields) spacedValue(l scan.Label, i int, c context) bool {
 	v := s.ValueAt(i)
 	head := s.Head(v)
-	if len(head) < 4 || strings.HasPrefix(head, "--") || v.Quote == 0 && (strings.HasPrefix(head, "[]") || head[0] == '*' && shape.Letter(head[1])) || // a type in a program
+	if len(head) < 4 || strings.HasPrefix(head, "--") || strings.HasPrefix(head, "[-") || v.Quote == 0 && (strings.HasPrefix(head, "[]") || head[0] == '*' && shape.Letter(head[1])) || // a type in a program
+		shape.Ordinary(head) && words.About(head) && !s.Alone(v.End) || l.Weak && l.Noun&words.Key != 0 && !c.device && !shape.Token(head) ||
 		shape.Fold(head, scan.ConfigWords) || s.Harmless(l, v, head) || v.Quote == 0 && s.Separator(s.Blanks(v.End)) > 0 || !s.accepted(l, v, head, c) {
 		return false
 	}

@@ -51,6 +51,11 @@ func (s *Fields) table(a int) bool {
 	if !ok || s.rowBefore(h, start) {
 		return false
 	}
+	if h.sep == '\t' || h.sep == ',' || h.sep == ';' {
+		if s.pairList(h, start, end) {
+			return false
+		}
+	}
 	s.tableDone = end
 	var rc []column
 	at := end + 1
@@ -106,6 +111,43 @@ func (s *Fields) tableHead(header string, next int) (h tableHead, ok bool) {
 		h.value = -1
 	}
 	return h, len(h.secret) > 0 || h.value >= 0
+}
+
+// listed are names that stand in the first column of a list of settings.
+var listed = shape.Words("host hostname server user username login name port database db url uri type email expires expires_in expiry ttl region endpoint " +
+	"account tenant ssl sslmode driver address path scope issuer created updated id version enabled schema engine protocol service domain")
+
+// pairList says whether what looks like a header is the first of a list of
+// settings and their values: the cell beside the label looks like a secret while
+// what stands below the label does not, or is a setting's name. Taken for a
+// header it would have the names masked, and the secret left beside them.
+func (s *Fields) pairList(h tableHead, start, end int) bool {
+	next := s.LineEnd(end + 1)
+	header, row := s.T[start:end], strings.TrimRight(s.T[end+1:next], "\r")
+	rc := cells(row, h.sep, nil)
+	for _, i := range h.secret {
+		if i >= len(rc) {
+			continue
+		}
+		below := row[rc[i].start:rc[i].end]
+		if _, label := words.Classify("", below[:min(len(below), scan.MaxLabel)]); i == 0 && len(h.cols) == 2 && (label || shape.Fold(below, listed)) {
+			return true
+		}
+		if shape.Secret(below) {
+			continue
+		}
+		for k, c := range h.cols {
+			if v := header[c.start:c.end]; k != i && shape.Secret(v) && !isLabel(v) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func isLabel(v string) bool {
+	_, ok := words.Classify("", v)
+	return ok
 }
 
 var headSet = shape.NewSet(shape.Alphabet + " _-./#%")

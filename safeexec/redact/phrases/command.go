@@ -49,7 +49,7 @@ var Programs = []Program{
 	{"snmpinform", snmpFlags, false}, {"trapsess", snmpFlags, false}, {"snmp-check", "-c:b", false}, {"braa", "1u", false}, {"check_snmp", "-C:b -A:b -X:b", false},
 	{"docker", "-p:b", true}, {"podman", "-p:b", true}, {"nerdctl", "-p:b", true}, {"helm", "-p:b", true}, {"skopeo", "-p:b", true},
 	{"oras", "-p:b", true}, {"az", "-p:b", true}, {"oc", "-p:b", true}, {"cf", "-p:b", true}, {"vault", "login:1", false},
-	{"smbclient", "-U:u --user:u", false}, {"rpcclient", "-U:u", false}, {"winexe", "-U:u", false}, {"smbmap", "-p:v", false}, {"net", "user:2 use:3 -U:u", false}, {"kinit", "<<<:v", false}, {"mc", "set:4 add:4", false}, {"minio", "set:4", false},
+	{"smbclient", "-U:u --user:u", false}, {"rpcclient", "-U:u", false}, {"winexe", "-U:u", false}, {"smbmap", "-p:v", false}, {"net", "user:2 -U:u", false}, {"kinit", "<<<:v", false}, {"mc", "set:4 add:4", false}, {"minio", "set:4", false},
 	{"rdesktop", "-p:v", false}, {"nxc", "-p:v", false}, {"crackmapexec", "-p:v", false}, {"evil-winrm", "-p:v", false}, {"psexec", "-p:v", false}, {"schtasks", "/rp:v", false},
 	{"ipmitool", "-P:b", false}, {"ipmipower", "-p:v", false}, {"lftp", "-u:u", false}, {"ncftp", "-p:v", false}, {"ncftpget", "-p:v", false}, {"ncftpput", "-p:v", false},
 	{"mosquitto_pub", "-P:v", false}, {"mosquitto_sub", "-P:v", false}, {"swaks", "-ap:v", false}, {"sendemail", "-xp:v", false}, {"x11vnc", "-passwd:v", false},

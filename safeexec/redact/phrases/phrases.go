@@ -5,6 +5,7 @@ package phrases
 
 import (
 	"encoding/base64"
+	"net/netip"
 	"strings"
 
 	"ghostbot/safeexec/redact/scan"
@@ -43,7 +44,9 @@ var Rules = parseRules()
 //	+    the secret, unless it is a word of a sentence
 //	x    words up to a long hexadecimal number, the secret
 //	k    words up to "key", then as ? $
-//	v    words up to "version" and its number, if any, then as $
+//	v    words up to "version" and its number, if any, or to "community", then as $
+//	s    the word of "net use" that is neither a device nor an option
+//	o    the octets of a number, on the lines below or in base64 behind it
 //	u    user:secret
 //	l    name=secret
 //	c    a call's argument, then as !
@@ -180,6 +183,7 @@ var ruleText = map[scan.Category]string{
 		ugfzc3dvcmq6 | n
 		simple:_ | %
 		stats auth | u
+		net use | s
 		identified by | ? !
 		convertto-securestring | ? !
 		networkcredential( | c
@@ -284,6 +288,16 @@ var ruleText = map[scan.Category]string{
 	scan.Bearer: `
 		basic_ | b
 		basic%20 | b`,
+	scan.PrivateKey: `
+		priv: | o
+		privateexponent: | o
+		private exponent: | o
+		privatekey: | o
+		prime1: | o
+		prime2: | o
+		exponent1: | o
+		exponent2: | o
+		coefficient: | o`,
 	scan.Secret: `
 		--from-literal= | l
 		--from-literal_ | l`,
@@ -333,7 +347,7 @@ func (s *Phrases) Device(d Rule, a, b int) bool {
 // step handles one word of a device rule at i; -1 ends the rule.
 func (s *Phrases) step(p string, i int, c scan.Category) int {
 	i = s.Blanks(i)
-	if p != "n" && p != "d" && p != "2" && p != "3" && p != "z" && p != "f" && p != "r" && s.Newline(i) {
+	if p != "n" && p != "d" && p != "2" && p != "3" && p != "z" && p != "f" && p != "r" && p != "o" && s.Newline(i) {
 		return -1
 	}
 	switch p {
@@ -373,6 +387,10 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 		s.fed(i, c)
 	case "f":
 		s.echoed(i, c)
+	case "s":
+		s.share(i, c)
+	case "o":
+		s.octets(i, c)
 	case "r":
 		return s.bulks(i, c)
 	case "a":
@@ -436,14 +454,24 @@ func (s *Phrases) searchLine(p string, i int, c scan.Category) int {
 		case p == "k" && w == "key":
 			i, _ = s.WrittenWords(next)
 			return s.deviceSecret("$", i, c)
-		case p == "v" && w == "version":
+		case p == "v" && (w == "version" || w == "vrf" || w == "use-vrf" || w == "source-interface" || w == "udp-port"):
 			next = s.Blanks(s.PlainWord(next))
-		case p == "v" && !scan.ConfigWords[w]:
+		case p == "v" && w == "community":
+			i, _ = s.WrittenWords(next)
+			return s.deviceSecret("$", i, c)
+		case p == "v" && !scan.ConfigWords[w] && w != "poll" && w != "trap" && !address(w):
 			return s.deviceSecret("$", i, c)
 		}
 		i = next
 	}
 	return -1
+}
+
+// address says whether w is an IP address: on some devices the interface stands
+// before that of the host.
+func address(w string) bool {
+	_, err := netip.ParseAddr(w)
+	return err == nil
 }
 
 // hexKey says whether w is a key in hexadecimal, of 64 bits or more.

@@ -81,10 +81,8 @@ func (s *Text) Head(v Value) string {
 // ValueAt reads the value that starts at i: quoted, or up to a separator.
 func (s *Text) ValueAt(i int) Value {
 	t := s.T
+	i = s.Undress(i)
 	v := Value{Start: i, End: i, After: i}
-	if p := s.Peek(i, 2); len(p) == 2 && (p[0] == 'b' || p[0] == 'u' || p[0] == '@') && (p[1] == '"' || p[1] == '\'') { // a literal's prefix
-		i++
-	}
 	if n := s.braced(i); n > 0 {
 		return Value{Start: i + 1, End: i + n, After: i + n + 1, Quote: '{'}
 	}
@@ -105,7 +103,7 @@ func (s *Text) ValueAt(i int) Value {
 // there is none at i.
 func (s *Text) braced(i int) int {
 	if p := s.Peek(i, GuardLen); i > 0 && s.T[i-1] == '=' && len(p) > 1 && p[0] == '{' && p[1] != '{' {
-		if n := strings.IndexByte(p, '}'); n > 1 && !strings.ContainsAny(p[:n], ":\"'\n") {
+		if n := strings.IndexByte(p, '}'); n > 1 && !strings.ContainsAny(p[:n], ":\"'\n") && (n+1 == len(p) || p[n+1] != '}' && stops[p[n+1]]) { // not {noop}x
 			return n
 		}
 	}
@@ -129,6 +127,9 @@ func (s *Text) quoted(v *Value, n int) {
 	run := 0
 	for i := v.Start; i < end; i++ {
 		switch {
+		case t[i] == v.Quote && run == 0 && v.slashes == 0 && i > v.Start && i+2 < end && t[i+1] == v.Quote && shape.Alnum(t[i+2]): // doubled: a quote in it
+			i++
+			continue
 		case t[i] == v.Quote && (run == v.slashes || v.slashes == 0 && run%2 == 0):
 			v.End, v.After, v.More = i-min(run, v.slashes), i+1, false
 			return
@@ -336,6 +337,10 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 	switch c := head[0]; {
 	case shape.Digit(c) && service(head):
 		return true
+	case c == '(' && v.Quote == 0 && (shape.Digits(head[1:]) || shape.Ordinary(head[1:])): // a size, a remark: Private-Key: (2048 bit)
+		return true
+	case c == '0' && head[len(head)-1] == '0' && strings.Trim(head, "0:") == "" && strings.IndexByte(head, ':') > 0: // an address of nobody
+		return true
 	case shape.Digit(c) && shape.Digits(head):
 		return len(head) < 4 || l.Noun&words.Pass == 0 && len(head) < 12 || s.unit(v.After)
 	case c == '%' && len(head) == 2: // a format's verb
@@ -344,7 +349,9 @@ func (s *Text) Harmless(l Label, v Value, head string) bool {
 		return true
 	case c == '/' || c == '~' || c == '.' || len(head) > 2 && head[1] == ':' && (head[2] == '\\' || head[2] == '/'):
 		return len(head) > 1 && shape.Path(head[:min(len(head), 64)]) || s.workDir(l)
-	case v.Quote == 0 && (s.call(v) || s.member(l, head)):
+	case v.Quote == 0 && (s.call(v) || s.member(l, head) || attribute(head) || s.Usage(l, v, head)):
+		return true
+	case l.Noun&words.Secret != 0 && !l.Compound && objectName(head):
 		return true
 	}
 	return l.Noun&words.Community != 0 && routeCommunity(head)
@@ -399,6 +406,47 @@ func (s *Text) member(l Label, head string) bool {
 	return ok && l.End > l.Start && rest != "" && strings.IndexByte(".[(", rest[0]) >= 0
 }
 
+// attribute says whether v is an attribute of a resource in Terraform's
+// language: random_password.db.result, aws_ssm_parameter.db[0].value.
+func attribute(v string) bool {
+	kind, rest, ok := strings.Cut(v, ".")
+	name, field, more := strings.Cut(rest, ".")
+	if !ok || !more || strings.IndexByte(kind, '_') < 1 || !shape.Variable(kind) || field == "" || !attributeSet.Only(v) {
+		return false
+	}
+	k := shape.Count(v)
+	return name != "" && k.Upper == 0 && k.Digit <= 3
+}
+
+var attributeSet = shape.NewSet("abcdefghijklmnopqrstuvwxyz0123456789_-.[]")
+
+// metavar says whether v stands for the value of a flag in a usage: PASSWORD,
+// API_TOKEN.
+func metavar(v string) bool {
+	k := shape.Count(v)
+	if k.Lower+k.Digit+k.High > 0 || k.Upper < 3 || k.Other != strings.Count(v, "_") {
+		return false
+	}
+	_, ok := words.Classify("", v)
+	return ok
+}
+
+// Usage says whether what stands behind the flag l only stands for its value,
+// as in the usage of a program: --token=API_TOKEN, [--password=name].
+func (s *Text) Usage(l Label, v Value, head string) bool {
+	at := l.Start - l.Dashes - 1
+	return l.Dashes > 0 && (metavar(head) || at >= 0 && s.T[at] == '[' && s.Peek(v.End, 1) == "]" && shape.Ordinary(head))
+}
+
+// objectName says whether v is the name of an object in a namespace, as
+// Kubernetes writes them: default/db-creds.
+func objectName(v string) bool {
+	space, name, ok := strings.Cut(v, "/")
+	k := shape.Count(v)
+	return ok && len(space) > 2 && len(name) > 2 && shape.Lower(space[0]) && shape.Lower(name[0]) && k.Upper+k.High == 0 && k.Digit <= 3 &&
+		k.Other == 1+strings.Count(v, "-")+strings.Count(name, ".")
+}
+
 // units are what numbers count.
 var units = [...]string{"byte", "bit", "char", "day", "min", "hour", "sec", "month", "attempt", "item", "key"}
 
@@ -415,9 +463,13 @@ func (s *Text) unit(i int) bool {
 
 var routeWords = shape.Words("internet additive both standard extended local-as string list")
 
+// routeTypes stand before an extended or large community (RFC 4360, RFC 8092).
+var routeTypes = shape.Words("rt soo ro target origin color bandwidth large ext rd evpn encapsulation route-target site-of-origin")
+
 // routeCommunity says whether v is a BGP community: 64512:100, (1,2), a list.
 func routeCommunity(v string) bool {
-	return v[0] == '(' || shape.Digit(v[0]) && strings.ContainsAny(v, ":,") || strings.HasPrefix(v, "no-") || routeWords[v]
+	kind, _, typed := strings.Cut(v, ":")
+	return v[0] == '(' || shape.Digit(v[0]) && strings.ContainsAny(v, ":,") || strings.HasPrefix(v, "no-") || routeWords[v] || typed && shape.Fold(kind, routeTypes)
 }
 
 // ConfigWords stand where a secret could, and are none.

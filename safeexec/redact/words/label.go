@@ -27,7 +27,7 @@ func Classify(before, identifier string) (Label, bool) {
 	out := Label{Noun: c, Qualifier: l.qualifier(noun), Compound: c&Compound != 0 || noun > first}
 	out.Weak = c&Plural != 0 || c&(Auth|Compound) == Auth || c&Key != 0 && (c|out.Qualifier)&Strong == 0
 	for i, c := range l.class[:l.n] {
-		if c&Not != 0 || i > noun && c&Tail != 0 && c&Neutral == 0 {
+		if c&Not != 0 || c&TokenNot != 0 && out.Noun&Token != 0 || i > noun && c&Tail != 0 && c&Neutral == 0 {
 			return Label{}, false
 		}
 		out.Weak = out.Weak || i > noun && c&(Neutral|Noun|Strong) == 0

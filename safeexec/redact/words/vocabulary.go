@@ -26,6 +26,7 @@ const (
 	Neutral                     // after the noun: changes nothing, "password hash"
 	KeyNot                      // makes a key one of a map or table: a "row key"
 	Compound                    // a noun that is no English word: its value needs no separator
+	TokenNot                    // makes a token one of a protocol's own state: a page token
 	Noun      = Pass | Secret | Token | SharedKey | Key | Community | Auth
 	Qualifier = Strong | Weak
 )
@@ -64,7 +65,8 @@ func wordTable() map[string]Class {
 		{KeyNot, "dedup dedupe trace row hash lookup object bucket lock map entry etag item job build target metadata shard ring tab s3 host file " +
 			"word words sub super any no name primary join recv fetch import export search refresh delete list get set show find unique composite natural surrogate data label tag node"},
 		{Not, "public pub disable disabled allow allowed allows forgot cache partition sort foreign idempotency idempotent index page " +
-			"nextpage continuation lexer large extended send match without existing"},
+			"nextpage continuation socket lexer large extended send match without existing"},
+		{TokenNot, "next skip continue pagination starting paging"},
 		{Tail, "name names type types policy policies days file files filename path paths ref refs reference length len expires expiry " +
 			"expiration expire expired expiring enabled enable required require count counts id ids uri url uris urls endpoint endpoints " +
 			"format version versions algorithm alg algo algorithms size sizes age min max limit limits ttl status state mode modes method " +
@@ -102,7 +104,8 @@ var suffixes = []struct {
 }
 
 // english are words that merely end like a noun of the vocabulary.
-var english = shape.Words("bypass compass trespass encompass surpass overpass underpass multipass chpwd getpwd setpwd cpwd nopass nopasswd nopassword notoken")
+var english = shape.Words("bypass compass trespass encompass surpass overpass underpass multipass chpwd getpwd setpwd cpwd nopass nopasswd nopassword notoken skiptoken nexttoken " +
+	"extcommunity largecommunity stdcommunity")
 
 // compounds are words that end in "pw", which is too short for a suffix.
 var compounds = shape.Words("bindpw rootpw olcrootpw userpw adminpw dbpw mgmtpw smtppw mailpw ldappw ftppw sqlpw authpw privpw loginpw syspw hostpw")
