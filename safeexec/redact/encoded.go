@@ -49,7 +49,7 @@ func (f *finder) encoded(v *view.View) (out []view.Range) {
 }
 
 // minWidth is the least width of the lines that base64 is wrapped into.
-const minWidth = 60
+const minWidth = 32
 
 // wrapped is the end and the meaning of base64 that fills several lines, of which
 // t[start:end] is the first. stop is where its lines end, 0 when it is none.

@@ -234,7 +234,7 @@ func (s *scanner) bearer(a, b int) {
 	i := s.Blanks(b)
 	if strings.HasPrefix(t[b:], "%20") {
 		i = b + 3
-	} else if p := s.Peek(i, 2); len(p) == 2 && (p[0] == ':' && p[1] != ':' || p == ", ") {
+	} else if p := s.Peek(i, 2); len(p) == 2 && (p[0] == ':' && p[1] != ':' || p == ", " || p[0] == '=' && shape.Alnum(p[1])) {
 		i = s.Blanks(i + 1)
 	}
 	if i == b || i >= len(t) || a > 0 && shape.Alnum(t[a-1]) || a < s.paramDone {

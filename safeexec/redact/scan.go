@@ -113,6 +113,7 @@ const (
 	ruleEcho                     // a command that prints secrets
 	ruleGenerated                // a resource of Terraform's that is a password
 	ruleSQLHash                  // *HEX of MySQL
+	ruleDefault                  // default = of a variable
 	ruleDump                     // LM:NT::: of Windows
 )
 
@@ -164,6 +165,7 @@ func triggerTable() (t []trigger) {
 	add(ruleJWK, `"kty"`)
 	add(ruleEcho, echoed...)
 	add(ruleGenerated, `"random_password"`, `"random_string"`)
+	add(ruleDefault, "default")
 	add(ruleSQLHash, "*")
 	add(ruleDump, ":::")
 	for i, v := range shape.Vendors {
@@ -236,6 +238,8 @@ func (s *scanner) structure(t *trigger, start, end int) {
 		s.fields.Kind(start, end)
 	case ruleData:
 		s.fields.Data(start, end)
+	case ruleDefault:
+		s.fields.Default(start, end)
 	case ruleValue:
 		s.fields.ValueField(start, end)
 	case ruleSecretObject:
@@ -375,5 +379,7 @@ func (s *scanner) padding(end int) {
 	}
 	if start, ok := shape.StorageKey(s.T, end); ok && !public(s.T[max(0, start-publicBefore):start]) {
 		s.Mask(start, end, scan.StorageKey)
+	} else if start, ok := shape.CephKey(s.T, end); ok {
+		s.Mask(start, end, scan.Secret)
 	}
 }

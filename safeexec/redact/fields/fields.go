@@ -24,9 +24,10 @@ type Fields struct {
 
 	lastValue int // behind the last field called "value"; 0 is none
 	name      pendingName
-	secretObj int   // behind what makes a secret of the object around it; 0 is none
-	kinds     []int // where a document says that it is a Kubernetes Secret
-	bodies    []int // where its data begins
+	declared  pendingName // a variable whose default is still to come
+	secretObj int         // behind what makes a secret of the object around it; 0 is none
+	kinds     []int       // where a document says that it is a Kubernetes Secret
+	bodies    []int       // where its data begins
 }
 
 // Label handles a word of the vocabulary at t[a:b]: it finds the whole label,
@@ -37,12 +38,28 @@ func (s *Fields) Label(a, b int) {
 	}
 	l, ok := s.labelAt(a, b)
 	if !ok {
+		s.secretID(l)
 		return
 	}
 	switch {
 	case s.nameValue(l), s.headerCell(l), s.element(l), s.assigned(l), s.flagged(l):
 	default:
 		s.spaced(l)
+	}
+}
+
+// secretID masks the UUID of a secret_id or SecretID: one half of the
+// credentials of Vault's AppRole, and the token of Consul's and Nomad's ACL. In
+// other systems the label names a secret, by words or a URL.
+func (s *Fields) secretID(l scan.Label) {
+	id := s.T[l.Start:l.End]
+	if n := len(id); n < len("secretid") || n > len("secret_id") || !shape.HasFold(id, "secret") || !strings.EqualFold(id[n-2:], "id") {
+		return
+	}
+	i := s.Blanks(s.Closers(l.End))
+	v := s.ValueAt(s.Blanks(i + s.Separator(i)))
+	if v.Start > l.End && shape.UUID(s.T[v.Start:v.End]) {
+		s.Mask(v.Start, v.End, scan.Secret)
 	}
 }
 
@@ -122,6 +139,12 @@ func (s *Fields) assigned(l scan.Label) bool {
 	if k := s.leader(i); n == 0 && k > i {
 		i, n = k, s.Separator(k)
 	}
+	if k := s.number(i); k > i { // "Unseal Key 1:", "Tunnel-Password:0 ="
+		i, n = k, s.Separator(k)
+	}
+	if k := s.dots(l, i); n == 0 && k > i {
+		i, n = k, 1
+	}
 	if n == 0 && s.listed(l) {
 		return true
 	}
@@ -150,7 +173,9 @@ func (s *Fields) assigned(l scan.Label) bool {
 	}
 	i = s.Undress(i)
 	if s.Newline(i) {
-		s.nextLine(l, i)
+		if !colon || l.Noun&words.Plural == 0 || !s.mapping(l, i) {
+			s.nextLine(l, i)
+		}
 		return true
 	}
 	if colon && s.block(l, i) || s.list(l, i) || colon && s.sentence(i) {
@@ -186,6 +211,40 @@ func (s *Fields) leader(i int) int {
 		return i
 	}
 	return i + len(p) - len(rest)
+}
+
+// number is where the separator stands behind the number of a label at i, or
+// behind a tag; i when there is none.
+func (s *Fields) number(i int) int {
+	k := i
+	tag := s.Peek(k, 1) == ":"
+	if tag {
+		k++
+	}
+	from := k
+	for k < len(s.T) && k-from < 2 && shape.Digit(s.T[k]) {
+		k++
+	}
+	if k == from || !tag && (i == 0 || s.T[i-1] != ' ') {
+		return i
+	}
+	if k = s.Blanks(k); s.Peek(k, 1) == "=" || !tag && s.Peek(k, 1) == ":" {
+		return k
+	}
+	return i
+}
+
+// dots is the last blank before the value behind the dots that lead to it from
+// a label that begins its line: "Password ....... x".
+func (s *Fields) dots(l scan.Label, i int) int {
+	k := i
+	for k < len(s.T) && k-i < maxLeader && s.T[k] == '.' {
+		k++
+	}
+	if k-i < 4 || k >= len(s.T) || s.T[k] != ' ' || s.Blanks(s.LineStart(l.Start)) < s.LineStart(l.Start) || !s.Alone(s.PlainWord(s.Blanks(k))) {
+		return i
+	}
+	return k
 }
 
 // listed handles password|value, password,value and password;value at the start of a line, where
@@ -299,7 +358,7 @@ func (s *Fields) value(l scan.Label, i, minimum int) bool {
 // convincing says whether a value alone makes a weak label a secret's.
 func convincing(l scan.Label, head string) bool {
 	if l.Noun&words.Key != 0 {
-		return shape.Token(head)
+		return shape.Token(strings.TrimPrefix(head, "base64:")) // as Laravel writes its key
 	}
 	return shape.Secret(head)
 }

@@ -12,6 +12,7 @@ import (
 // there, whatever it looks like.
 var verbs = shape.Words("snmp-server username enable neighbor set crypto ip ipv6 ntp standby tacacs-server radius-server local-user super ppp area isis user peer " +
 	"machine default login account nmcli l2tp isakmp ldap-login-password passwd server aaa-server wpa_passphrase edit usm-user bfd ospf router interface vpn add " +
+	"requestheader header proxy_set_header add_header grpc_set_header fastcgi_param uwsgi_param http-request " +
 	"connect bind bindpw mount grant create alter config wireless security")
 
 // owners are words before "pass" that make a noun of it.
@@ -28,13 +29,16 @@ func (s *Fields) flagged(l scan.Label) bool {
 	}
 	end := s.PlainWord(i)
 	if next := s.Blanks(end); end > i && end-i < scan.MaxLabel && !s.Newline(next) && strings.IndexByte("-|;&>/", s.T[next]) < 0 && s.Alone(s.PlainWord(next)) {
-		if _, ok := words.Classify("", s.T[i:end]); ok && shape.SetURL.Only(s.T[i:end]) { // --secret dbPassword value
+		if _, ok := words.Classify("", s.T[i:end]); ok && settingSet.Only(s.T[i:end]) { // --secret dbPassword value
 			i = next
 		}
 	}
 	s.value(l, i, 1)
 	return true
 }
+
+// settingSet are the characters of the name of a setting, with its namespace.
+var settingSet = shape.NewSet(shape.Alphabet + "_-.:/")
 
 // spaced handles a label and a value with nothing but blanks between them: in
 // a configuration, or in a sentence where the value looks like a secret.
@@ -59,9 +63,11 @@ func (s *Fields) spaced(l scan.Label) {
 	if p := s.Peek(i, 4); !strings.HasPrefix(p, "is ") && p != "was " && s.spacedValue(l, i, c) {
 		return
 	}
-	if k := s.verb(i); k > 0 {
-		l.Compound = false
-		s.spacedValue(l, k, context{})
+	l.Compound = false
+	for n := range 2 { // "is generated for bob: x" has two
+		if i = s.verb(i, n == 0); i == 0 || s.spacedValue(l, i, context{}) {
+			return
+		}
 	}
 }
 
@@ -91,19 +97,22 @@ func (s *Fields) spacedValue(l scan.Label, i int, c context) bool {
 }
 
 // verb is where the value of a sentence begins: "the password is x", "password
-// for user bob is x"; 0 when there is no such verb within six words.
-func (s *Fields) verb(i int) int {
-	for n := 0; n < 6; n++ {
+// for user bob is x"; 0 when there is no such verb within eight words. noun: the label
+// stands right before i.
+func (s *Fields) verb(i int, noun bool) int {
+	set := false
+	for n := 0; n < 8; n++ {
 		end := s.PlainWord(i)
 		if end == i || s.Newline(end) {
 			return 0
 		}
-		if n == 0 && words.About(s.T[i:min(end, i+scan.MaxLabel)]) { // "key fingerprint is"
+		if n == 0 && noun && words.About(s.T[i:min(end, i+scan.MaxLabel)]) { // "key fingerprint is"
 			return 0
 		}
-		if w := s.T[i:end]; w == "is" || w == "was" || w == "to" && n == 0 || w == "is:" || w == "=" || n > 0 && w[len(w)-1] == ':' {
+		if w := s.T[i:end]; w == "is" || w == "was" || w == "to" && (n == 0 || set) || w == "is:" || w == "=" || n > 0 && w[len(w)-1] == ':' {
 			return s.Blanks(end)
 		}
+		set = s.T[i:end] == "set" || s.T[i:end] == "changed" || s.T[i:end] == "reset"
 		i = s.Blanks(end)
 	}
 	return 0
@@ -129,7 +138,7 @@ func (s *Fields) accepted(l scan.Label, v scan.Value, head string, c context) bo
 	case s.T[l.Start:l.End] == "PASS": // FTP, POP3
 		return s.Alone(v.End)
 	case v.Quote != 0:
-		return !v.Open && (l.Noun&words.SharedKey != 0 || strings.IndexByte(head, ' ') < 0 && (c.device || l.Noun&words.Pass != 0))
+		return !v.Open && (l.Compound || l.Noun&words.Secret == 0 || !shape.Ordinary(head)) && (l.Noun&words.SharedKey != 0 || strings.IndexByte(head, ' ') < 0 && (c.device || l.Noun&words.Pass != 0))
 	case l.Noun&words.Compound != 0 && c.first, c.typed && c.device:
 		return true
 	case c.device:

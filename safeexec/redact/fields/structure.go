@@ -25,8 +25,15 @@ func (s *Fields) nameValue(l scan.Label) bool {
 	i := s.Closers(l.End)
 	k := s.Blanks(i)
 	n := s.Separator(k)
-	if !s.namesField(l.Start) {
-		if from := s.Blanks(k + n); n > 0 && s.Peek(from, 1) == "{" && s.ValueAt(from).Quote == 0 {
+	start := l.Start
+	if start > 0 && s.T[start-1] == '/' { // the last part of a path: /prod/db/password
+		start = pathSet.Start(s.T, start, start-maxName)
+	}
+	if s.variable(l) {
+		return true
+	}
+	if !s.namesField(start) {
+		if from := s.Blanks(k + n); n > 0 && s.Peek(from, 1) == "{" && s.ValueAt(from).Quote == 0 && !s.encoder(from) {
 			if l.Noun&words.Plural != 0 {
 				s.tokensIn(l, from+1)
 			} else {
@@ -47,26 +54,61 @@ func (s *Fields) nameValue(l scan.Label) bool {
 	return true
 }
 
-// tokensIn masks the strings that look random in the object that begins before
+// tokensIn masks the values that look like secrets in the object that begins before
 // i: {"functionKeys": {"default": "x"}}.
 func (s *Fields) tokensIn(l scan.Label, i int) {
 	for stop := min(len(s.T), i+8*near); i < stop && s.T[i] != '}' && s.T[i] != '{'; i++ {
 		if s.T[i] != ':' {
 			continue
 		}
-		v := s.ValueAt(s.Blanks(i + 1))
-		if v.Quote == 0 || v.More {
+		from := s.Blanks(i + 1)
+		if from >= len(s.T) || s.T[from] == '{' || from == i+1 && s.T[from] != '"' && s.T[from] != '\'' && s.T[from] != '\\' { // a colon in a word
 			continue
 		}
-		if shape.Token(s.T[v.Start:v.End]) {
-			s.Mask(v.Start, v.End, l.Cat)
-		}
-		i = max(i, v.After-1)
+		i = max(i, s.entry(l, from)-1)
 	}
 }
 
+// encoder says whether the brace at i is around the id of a password's encoder
+// rather than an object's: {noop}x.
+func (s *Fields) encoder(i int) bool {
+	p := s.Peek(i+1, 20)
+	n := strings.IndexByte(p, '}')
+	return n > 1 && n+1 < len(p) && shape.SetAlnum.Only(p[:n]) && shape.Alnum(p[n+1])
+}
+
 // nameFields are fields whose value is a name.
-var nameFields = shape.Words("key id field k variable setting label name names keyname")
+var nameFields = shape.Words("key id field k variable setting label name names keyname parameterkey outputkey")
+
+// pathSet are the characters of a name that is a path.
+var pathSet = shape.NewSet(shape.Alphabet + "_-./")
+
+// variable remembers the declaration of a sensitive variable in Terraform's
+// language, variable "db_password", for its default.
+func (s *Fields) variable(l scan.Label) bool {
+	const word = `variable "`
+	if l.Start < len(word) || s.T[l.Start-len(word):l.Start] != word || s.Peek(l.End, 1) != `"` {
+		return false
+	}
+	s.declared = pendingName{l, true}
+	return true
+}
+
+// Default handles the default of a sensitive variable.
+func (s *Fields) Default(a, b int) {
+	if !s.declared.on || !s.Bounded(a, b) {
+		return
+	}
+	i := s.Blanks(b)
+	if n := s.Separator(i); n > 0 && a-s.declared.l.End < near && strings.Count(s.T[s.declared.l.End:a], "{") == 1 {
+		l := s.declared.l
+		l.Start, l.End = a, b
+		if from := s.Blanks(i + n); s.ValueAt(from).Quote == '"' && !s.literal(l, from) {
+			s.value(l, from, 1)
+		}
+	}
+	s.declared.on = false
+}
 
 // namesField says whether what starts at i is the value of such a field.
 func (s *Fields) namesField(i int) bool {
@@ -90,7 +132,7 @@ func (s *Fields) backQuotes(i int) int {
 // ValueField handles the label "value" itself: the value of a pending name, of
 // an object that is a secret, or of whatever a secret command printed.
 func (s *Fields) ValueField(a, b int) {
-	if a < s.valueDone || !s.Bounded(a, b) {
+	if a < s.valueDone || !s.Bounded(a, b) && !s.named(a, b) {
 		return
 	}
 	s.lastValue = b
@@ -125,6 +167,12 @@ func (s *Fields) ValueField(a, b int) {
 	if !s.block(l, from) {
 		s.value(l, from, 1)
 	}
+}
+
+// named says whether the value is the field beside ParameterKey or OutputKey.
+func (s *Fields) named(a, b int) bool {
+	start := shape.SetAlnum.Start(s.T, a, a-len("parameter"))
+	return s.name.on && s.T[a] == 'V' && s.Bounded(start, b) && (s.T[start:a] == "Parameter" || s.T[start:a] == "Output")
 }
 
 // SecretObject notes what makes a secret of the value in the object around it:
@@ -439,6 +487,13 @@ func (s *Fields) JWK(i int) {
 		}
 		v := s.ValueAt(at + n)
 		at = max(v.After, at+n+1)
+		if v.More { // a long member that is public
+			m := strings.IndexByte(s.T[at:to], '"')
+			if m < 0 {
+				return
+			}
+			at += m + 1
+		}
 		k := s.Blanks(at)
 		if m := s.Separator(k); m > 0 && jwkFields[s.T[v.Start:v.End]] {
 			if w := s.ValueAt(s.Blanks(k + m)); w.Quote == '"' && w.End-w.Start >= 16 {

@@ -76,3 +76,23 @@ func (s *Phrases) share(i int, c scan.Category) {
 		}
 	}
 }
+
+// settings masks the names that are set in the lines below i: those of FortiOS
+// are the communities.
+func (s *Phrases) settings(i int, c scan.Category) {
+	at := s.LineEnd(i) + 1
+	if at <= s.fileDone {
+		return
+	}
+	for n := 0; n < maxLines && at < len(s.T); n++ {
+		line := s.Blanks(at)
+		if s.Newline(line) || strings.HasPrefix(s.Peek(line, 4), "end") && s.Alone(line+3) {
+			break
+		}
+		if p := s.Peek(line, 9); p == "set name " {
+			s.deviceSecret("$", s.Blanks(line+len(p)), c)
+		}
+		at = s.LineEnd(line) + 1
+		s.fileDone = at
+	}
+}

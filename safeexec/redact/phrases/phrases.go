@@ -46,6 +46,7 @@ var Rules = parseRules()
 //	k    words up to "key", then as ? $
 //	v    words up to "version" and its number, if any, or to "community", then as $
 //	s    the word of "net use" that is neither a device nor an option
+//	m    the names that are set in the lines below, up to "end"
 //	o    the octets of a number, on the lines below or in base64 behind it
 //	u    user:secret
 //	l    name=secret
@@ -70,6 +71,7 @@ var ruleText = map[scan.Category]string{
 		snmp-server community | ? $
 		snmp community | ? $
 		snmp-agent community | ? $
+		config system snmp community | m
 		snmp-server host | any v
 		rocommunity | $
 		rocommunity6 | $
@@ -91,6 +93,18 @@ var ruleText = map[scan.Category]string{
 		auth-trunc | x
 		tcp-md5 | %
 		preshared | %
+		_cak | x
+		ms-mppe-send-key | : x
+		ms-mppe-recv-key | : x
+		key-octet-string | ? $
+		msdp password peer | any ? $
+		option key | !
+		crypt aes-xts-plain64 | x
+		crypt aes-cbc-essiv:sha256 | x
+		-96) | x
+		hmac) | x
+		sha256-128) | x
+		sha384-192) | x
 		auth hmac | x
 		auth digest | x
 		enc_ | x
@@ -161,6 +175,7 @@ var ruleText = map[scan.Category]string{
 		server_traffic_secret_0 | any $
 		early_exporter_secret | any $
 		exporter_secret | any $
+		inline: | %
 		rsa session-id | any $
 		tls session ticket: | d
 		premaster secret: | $
@@ -230,6 +245,16 @@ var ruleText = map[scan.Category]string{
 		sp_addlogin | any !
 		sp_password | any !
 		/snmp community set name= | $
+		/snmp community set [ find default=yes ] name= | $
+		/snmp community set 0 name= | $
+		authorization basic\_ | $
+		grub.pbkdf2.sha512. | %
+		erlang_cookie | : $
+		rabbitmq_erlang_cookie | : $
+		erlang cookie: | %
+		-setcookie | $
+		reset.^new value:_ | $
+		proceed to installation:^^ | $
 		/snmp community add name= | $
 		mgmt-user | any any $
 		phash | $
@@ -310,7 +335,7 @@ func parseRules() (rules []Rule) {
 			if !ok {
 				continue
 			}
-			if strings.HasSuffix(word, "_") || strings.HasPrefix(word, "_") || strings.HasPrefix(word, "^") { // names have these too
+			if strings.HasSuffix(word, "_") || strings.HasPrefix(word, "_") || strings.HasPrefix(word, "^") || strings.HasSuffix(word, "^") { // names have these too
 				word = strings.NewReplacer("^", "\n", "_", " ").Replace(word)
 			}
 			if seen, _ := view.Normalise(word); seen != nil { // look-alikes are folded there
@@ -347,7 +372,7 @@ func (s *Phrases) Device(d Rule, a, b int) bool {
 // step handles one word of a device rule at i; -1 ends the rule.
 func (s *Phrases) step(p string, i int, c scan.Category) int {
 	i = s.Blanks(i)
-	if p != "n" && p != "d" && p != "2" && p != "3" && p != "z" && p != "f" && p != "r" && p != "o" && s.Newline(i) {
+	if p != "n" && p != "d" && p != "2" && p != "3" && p != "z" && p != "f" && p != "r" && p != "o" && p != "m" && s.Newline(i) {
 		return -1
 	}
 	switch p {
@@ -387,6 +412,8 @@ func (s *Phrases) step(p string, i int, c scan.Category) int {
 		s.fed(i, c)
 	case "f":
 		s.echoed(i, c)
+	case "m":
+		s.settings(i, c)
 	case "s":
 		s.share(i, c)
 	case "o":
@@ -447,7 +474,9 @@ func (s *Phrases) searchLine(p string, i int, c scan.Category) int {
 		*done = next
 		switch {
 		case p == "x":
-			if hexKey(w) {
+			if k := strings.Trim(w, "()"); hexKey(k) {
+				i += strings.Index(w, k)
+				end = i + len(k)
 				s.Mask(i, end, c)
 				return end
 			}
@@ -459,7 +488,7 @@ func (s *Phrases) searchLine(p string, i int, c scan.Category) int {
 		case p == "v" && w == "community":
 			i, _ = s.WrittenWords(next)
 			return s.deviceSecret("$", i, c)
-		case p == "v" && !scan.ConfigWords[w] && w != "poll" && w != "trap" && !address(w):
+		case p == "v" && !scan.ConfigWords[w] && w != "poll" && w != "trap" && w != "auth" && !address(w):
 			return s.deviceSecret("$", i, c)
 		}
 		i = next

@@ -40,6 +40,8 @@ func (s *Text) dress(i int) int {
 		return 2
 	case strings.IndexByte("bBuUrRfFnNL@", c) >= 0 && (p[1] == '"' || p[1] == '\''):
 		return 1
+	case strings.IndexByte("bBrRuU", c) >= 0 && strings.IndexByte("bBrR", p[1]) >= 0 && (s.Peek(i+2, 1) == `"` || s.Peek(i+2, 1) == "'"):
+		return 2
 	case strings.IndexByte("SOsu", c) >= 0:
 		return s.wrapper(i)
 	}

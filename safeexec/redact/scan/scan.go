@@ -139,7 +139,7 @@ func (s *Text) WrittenWords(i int) (int, bool) {
 var written = shape.Words("encrypted cipher simple clear cleartext clear-text plain plaintext plain-text ascii hex hexadecimal ascii-text md5 sha sha1 sha-1 " +
 	"sha224 sha256 sha-256 sha384 sha-384 sha512 sha-512 hmac-sha-1 hmac-sha-256 hmac-sha256 hmac-md5 keyed-md5 enc local remote read write read-only read-write ro rw " +
 	"aes aes128 aes192 aes256 aes-128 aes-256 des 3des text irreversible-cipher irreversible hash hash2 unencrypted type key-string by with -asplaintext -force " +
-	"-string scrypt pbkdf2 key-id level md4 auth priv bcrypt hashed -l -e -m base64 raw tx rx on")
+	"-string reg_sz reg_expand_sz reg_multi_sz scrypt pbkdf2 key-id level md4 auth priv bcrypt hashed -l -e -m base64 raw tx rx on")
 
 // KeySpace stands between and before the lines of a key, quoted as they may be.
 var KeySpace = shape.NewSet(" \t\r\n>|#*+\"',\\")

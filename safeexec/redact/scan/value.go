@@ -283,6 +283,9 @@ func (s *Text) AfterScheme(v Value) Value {
 		return v
 	}
 	i = s.Blanks(i)
+	if s.Peek(i, 1) == "-" { // a usage's next flag
+		return v
+	}
 	if v.Quote != 0 {
 		if i < v.End {
 			v.Start = i

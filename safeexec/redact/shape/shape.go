@@ -188,6 +188,8 @@ func UUID(v string) bool {
 func Secret(v string) bool {
 	k := Count(v)
 	switch {
+	case len(v) == 55 && k.Digit == 48 && strings.Count(v, "-") == 7: // the recovery key of BitLocker
+		return true
 	case len(v) < 6 || k.Upper+k.Lower < 2 || k.High > 0 || strings.Contains(v, "://"):
 		return false
 	case k.Digit == 0:

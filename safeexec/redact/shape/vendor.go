@@ -76,6 +76,7 @@ var Vendors = []Vendor{
 	{"slk_", SetAlnum, 40, 0}, {"tk-us-", SetURL, 40, 0}, {"y0_", SetURL, 50, 0}, {"AVNS_", SetWord, 16, 0}, {"mdb_sa_sk_", SetURL, 30, 0}, {"hcaik_", SetAlnum, 50, 0}, {"pdus+", setAny, 20, 0},
 	{"st.", SetDotted, 60, 0}, {"pat", SetDotted, 75, 0}, {"EAA", SetAlnum, 80, 0}, {"md5", SetHex, 32, 0}, {"BBFF-", SetAlnum, 30, 0}, {"e2b_", SetHex, 40, 0}, {"gb_api_", SetAlnum, 30, 0},
 	{"SWMTKN-1-", SetURL, 40, 0}, {"K10", SetHex, 64, 0}, {"tr_prod_", SetAlnum, 16, 0}, {"tr_dev_", SetAlnum, 16, 0}, {"snyk_uat.", SetDotted, 40, 0}, {"live_", SetAlnum, 35, 0}, {"ctp_", SetAlnum, 30, 0}, {"AZDO", SetAlnum, 4, 70},
+	{"NRAL", SetAlnum, 0, 36}, {"AzFu", setAny, 6, 40}, {"SUA", SetUpper, 55, 0}, {"SAA", SetUpper, 55, 0}, {"SOA", SetUpper, 55, 0}, {"AGE-PLUGIN-", SetURL, 30, 0}, {"A3-", SetURL, 30, 0}, {"rootly_", SetHex, 40, 0},
 }
 
 // probe is how much of a token is looked at before it is accepted.
@@ -198,6 +199,13 @@ func Hash(t string, a, b int) (end int, ok bool) {
 func StorageKey(t string, end int) (start int, ok bool) {
 	start = SetBase64.Start(t, end-2, end-2-90)
 	return start, end-2-start == 86 && Mixed(t[start:end])
+}
+
+// CephKey finds the start of a key of Ceph's that ends with the double padding
+// before end: a type, a time and 16 random bytes in base64.
+func CephKey(t string, end int) (start int, ok bool) {
+	start = SetBase64.Start(t, end-2, end-2-40)
+	return start, end-2-start == 38 && t[start:start+2] == "AQ" && t[start+2] >= 'A' && t[start+2] <= 'D' && Mixed(t[start:end])
 }
 
 // WireGuard says whether s is a key of WireGuard, private or public.

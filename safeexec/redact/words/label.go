@@ -149,8 +149,14 @@ func (l *list) word(s string) {
 
 // classOf looks up one lower-case word.
 func classOf(w []byte) Class {
-	if c, ok := vocabulary[string(w)]; ok || len(w) < 5 {
+	if c, ok := vocabulary[string(w)]; ok || len(w) < 4 {
 		return c
+	}
+	if len(w) == 4 {
+		if w[3] == 'w' && compounds[string(w)] {
+			return Pass | Compound
+		}
+		return 0
 	}
 	if english[string(w)] {
 		return 0

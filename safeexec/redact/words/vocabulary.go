@@ -56,7 +56,7 @@ func wordTable() map[string]Class {
 		{Strong, "product fi api access account accnt acct shared secret private priv signing sign encryption encrypt encrypted decryption " +
 			"decrypt validation authentication authorization auth function functions instrumentation hmac aes jwt jwk wep wpa wifi " +
 			"preshared deploy webhook security unseal recovery sas cosmos rndc tsig isakmp ike ikev2 ipsec vpn radius tacacs resumption " +
-			"traffic exporter premaster pre md5 digest material content service services subscription integration license licence activation crypt cipher dkek kek dek ingest ocp functionapp ssecustomer"},
+			"traffic exporter premaster pre md md5 digest material content service services subscription integration license licence activation crypt cipher dkek kek dek ingest ocp functionapp ssecustomer"},
 		{Weak, "primary secondary master network admin query client tls ssl rsa ec app application root session " +
 			"storage search restore backup developer consumer write read group server device " +
 			"data blob redis maps bing openai cognitive sendgrid mailgun stripe github gitlab slack datadog dd newrelic sentry " +
@@ -100,7 +100,7 @@ var suffixes = []struct {
 	{"secret", Secret}, {"token", Token}, {"psk", SharedKey}, {"community", Community},
 	{"apikey", Key | Strong}, {"accesskey", Key | Strong}, {"secretkey", Key | Strong}, {"privatekey", Key | Strong},
 	{"sharedkey", Key | Strong}, {"accountkey", Key | Strong}, {"authkey", Key | Strong}, {"presharedkey", Key | Strong},
-	{"md5key", Key | Strong}, {"encryptionkey", Key | Strong}, {"signingkey", Key | Strong}, {"masterkey", Key | Strong}, {"masterauth", Auth | Strong},
+	{"md5key", Key | Strong}, {"encryptionkey", Key | Strong}, {"signingkey", Key | Strong}, {"masterkey", Key | Strong}, {"secretkeybase", Key | Strong}, {"masterauth", Auth | Strong}, {"authtok", Pass},
 }
 
 // english are words that merely end like a noun of the vocabulary.
