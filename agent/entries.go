@@ -6,6 +6,8 @@ import (
 
 	"ghostbot/agent/hypothesis"
 	"ghostbot/agent/words"
+
+	"ghostbot/safeexec"
 )
 
 // Kinds of the case journal that this package reads or writes.
@@ -110,8 +112,10 @@ type StopError struct{ By string }
 // Error says that the case was stopped, and by whom.
 func (e *StopError) Error() string { return ErrStopped.Error() + " by " + e.By }
 
-// Is reports a StopError as [ErrStopped].
-func (e *StopError) Is(target error) bool { return target == ErrStopped }
+// Is reports a StopError as [ErrStopped], and as what the gate knows a stop by.
+func (e *StopError) Is(target error) bool {
+	return target == ErrStopped || target == safeexec.ErrStopped
+}
 
 // PersonEntry names somebody who takes part in a case, once: other entries have ids,
 // which say little to whoever reads a report.

@@ -13,10 +13,17 @@ import (
 	"ghostbot/safeexec/truncate"
 )
 
-// outcome turns the end of a process into what people and the brain may see.
-func (s *Shell) outcome(p Proposal, end process.End, left []Artefact) Result {
+// ErrStopped is what the cause of a context is, by [errors.Is], when a person stopped the case. Every other end of a context is the
+// end of this process or of its right to the case, and then nobody decided that a command should end.
+var ErrStopped = errors.New("a person stopped it")
+
+// outcome turns the end of a process into what people and the brain may see; cause is why ctx ended, if it did.
+func (s *Shell) outcome(p Proposal, end process.End, left []Artefact, cause error) Result {
 	r := Result{Status: "completed", ExitCode: end.Code, Signal: end.Signal, Duration: end.Duration.Seconds()}
 	r.Error, r.Detail = failure(p, end)
+	if end.Why == process.ByCancel && r.Error == "cancelled" {
+		r.Error, r.Detail = cut(p, end, errors.Is(cause, ErrStopped))
+	}
 	if r.Error != "" {
 		r.Status = "error"
 	}
@@ -57,14 +64,31 @@ func failure(p Proposal, e process.End) (name, detail string) {
 	case process.ByTimeout:
 		return "timeout", fmt.Sprintf("it was ended after its time of %v", p.Timeout)
 	case process.ByCancel:
-		if e.Started == nil {
-			return "cancelled", "it was not started, because the case stopped"
-		}
-		return "cancelled", "it was ended because the case stopped"
+		return "cancelled", "it was cancelled"
 	case process.ByHeartbeat:
 		return "cancelled", "it was ended because the bot was not heard from"
 	}
 	return "cancelled", "its supervisor was told to stop"
+}
+
+// cut names what became of a command whose context ended. One that may have changed something, and that nobody decided to
+// end, is as one whose bot was killed: people are asked, by whoever carries the case on.
+func cut(p Proposal, e process.End, stopped bool) (name, detail string) {
+	after := fmt.Sprintf("it was ended after %.1f s because ", e.Duration.Seconds())
+	const partly = "; it may have taken partial effect"
+	switch {
+	case e.Started == nil && stopped:
+		return "cancelled", "it was not started, because the case was stopped"
+	case e.Started == nil:
+		return "cancelled", "it was not started, because this bot was stopped or restarted, or lost the case"
+	case stopped && p.Class == Safe:
+		return "cancelled", after + "the case was stopped"
+	case stopped:
+		return "cancelled", after + "the case was stopped" + partly
+	case p.Class == Safe:
+		return "cancelled", after + "this bot was stopped or restarted, or lost the case; the case itself was not stopped"
+	}
+	return "outcome_unknown", after + "this bot was stopped or restarted, or lost the case" + partly
 }
 
 // notStarted makes evidence of a program that is not there or not executable.

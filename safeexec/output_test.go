@@ -4,6 +4,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -53,7 +54,7 @@ func TestRedactionFailure(t *testing.T) {
 	broken := &Shell{opt: l.opts, policy: l.policy}
 	broken.opt.Redactor = nil // every call panics
 	code := 0
-	res := broken.outcome(p, process.End{Code: &code, Stdout: process.Stream{Head: []byte("out"), Total: 3}, Stderr: process.Stream{Head: []byte("err"), Total: 3}}, nil)
+	res := broken.outcome(p, process.End{Code: &code, Stdout: process.Stream{Head: []byte("out"), Total: 3}, Stderr: process.Stream{Head: []byte("err"), Total: 3}}, nil, nil)
 	if res.Error != "redaction_failure" || res.Status != "error" || res.Output+res.Stderr != "" || res.Metadata != nil {
 		t.Errorf("got %+v", res)
 	}
@@ -88,9 +89,29 @@ func TestFailures(t *testing.T) {
 			t.Errorf("%s: got %q (%s), want %q", c.name, got, detail, c.want)
 		}
 	}
-	for want, st := range map[string]*process.Started{"it was not started, because the case stopped": nil, "it was ended because the case stopped": {PID: 2}} {
-		if _, got := failure(p, process.End{Why: process.ByCancel, Started: st}); got != want {
-			t.Errorf("cancelled: got %q, want %q", got, want)
+}
+
+// A command that may have changed something, and that nobody stopped, has an unknown outcome when its bot ends, as after a kill;
+// the words name the reason.
+func TestCut(t *testing.T) {
+	began := &process.Started{PID: 2}
+	for _, c := range []struct {
+		class   Class
+		started *process.Started
+		stopped bool
+		want    string
+		says    string
+	}{
+		{Risky, nil, true, "cancelled", "not started, because the case was stopped"},
+		{Risky, nil, false, "cancelled", "not started, because this bot"},
+		{Risky, began, true, "cancelled", "the case was stopped; it may have taken partial effect"},
+		{Safe, began, true, "cancelled", "the case was stopped"},
+		{Safe, began, false, "cancelled", "the case itself was not stopped"},
+		{Risky, began, false, "outcome_unknown", "restarted, or lost the case; it may have taken partial effect"},
+	} {
+		end := process.End{Why: process.ByCancel, Started: c.started, Duration: 2 * time.Second}
+		if got, detail := cut(Proposal{Class: c.class}, end, c.stopped); got != c.want || !strings.Contains(detail, c.says) {
+			t.Errorf("%v, started %v, stopped %v: %s (%s), want %s (%s)", c.class, c.started != nil, c.stopped, got, detail, c.want, c.says)
 		}
 	}
 }

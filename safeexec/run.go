@@ -394,7 +394,7 @@ func (s *Shell) start(ctx context.Context, p Proposal, d Decided) (Result, error
 		return Result{}, fmt.Errorf("start %s: %w", p.AuditID, err)
 	}
 	left, lost := s.keep(p, before.changed())
-	res := s.outcome(p, end, left)
+	res := s.outcome(p, end, left, context.Cause(ctx))
 	if lost != nil {
 		res.Status, res.Error, res.Detail = "error", "not_kept", s.scrub("what it left is not kept: "+lost.Error())
 	}
