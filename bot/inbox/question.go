@@ -24,7 +24,11 @@ type Question struct {
 // Load reads a stored question.
 func Load(ctx context.Context, db store.DB, sid, id string) (Question, error) {
 	var q Question
-	v, err := db.Get(ctx, proposal.QuestionKey(sid, id))
+	k := proposal.QuestionKey(sid, id)
+	if k.Check() != nil { // off a button that is not ours: nobody can have stored it
+		return q, store.ErrNotFound
+	}
+	v, err := db.Get(ctx, k)
 	if err != nil {
 		return q, err
 	}

@@ -87,6 +87,9 @@ func StopKey(sid string) store.Key { return store.Key{Scope: sid, Name: "stop"} 
 // Load reads a stored proposal.
 func Load(ctx context.Context, db store.DB, sid, id string) (Stored, error) {
 	var p Stored
+	if Key(sid, id).Check() != nil { // off a button that is not ours: nobody can have stored it
+		return p, store.ErrNotFound
+	}
 	err := p.reload(ctx, db, sid, id)
 	return p, err
 }
