@@ -158,6 +158,9 @@ func Dir(name, variable, dir string) Line {
 		if _, err = os.ReadDir(dir); errors.Is(err, fs.ErrNotExist) {
 			err = nil
 			k.What += " (made at the first start)"
+		} else if why := health.Disk(dir); err == nil && why != "" {
+			k.What, k.Hint = why, "make space, or choose another with "+variable
+			return k
 		}
 	}
 	if err != nil {

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"log/slog"
 	"net/http"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"ghostbot/agent"
 	"ghostbot/bot"
@@ -97,8 +99,40 @@ func (o *Ops) Close() {
 	}
 }
 
-// Run serves the pages until ctx ends.
-func (o *Ops) Run(ctx context.Context, db store.DB) {
+// probeEvery bounds how often the store is written to, and a disk, to see whether they take anything.
+const probeEvery = 10 * time.Second
+
+// probeKey is written for that. Nobody reads it.
+var probeKey = store.Key{Scope: store.Deployment, Name: "probe"}
+
+// taking is what is wrong with writing; "": nothing. A store may answer and refuse every write: it is full, or only a replica.
+func taking(ctx context.Context, db store.DB, dirs []string) func() string {
+	var mu sync.Mutex
+	var at time.Time
+	var why string
+	return func() string {
+		mu.Lock()
+		defer mu.Unlock()
+		if !at.IsZero() && time.Since(at) < probeEvery && why == "" {
+			return ""
+		}
+		at, why = time.Now(), ""
+		for _, dir := range dirs {
+			if why = health.Disk(dir); why != "" {
+				return why
+			}
+		}
+		ctx, done := context.WithTimeout(ctx, health.Patience)
+		defer done()
+		if err := db.Commit(ctx, store.Commit{Scope: store.Deployment, Writes: []store.Write{{Key: probeKey, Data: []byte("true")}}}); err != nil {
+			why = fmt.Sprintf("the store takes nothing: %v", err)
+		}
+		return why
+	}
+}
+
+// Run serves the pages until ctx ends. dirs are where this process writes.
+func (o *Ops) Run(ctx context.Context, db store.DB, dirs ...string) {
 	if o == nil {
 		return
 	}
@@ -110,6 +144,7 @@ func (o *Ops) Run(ctx context.Context, db store.DB) {
 		}
 		return ""
 	})
+	o.pages.Ready("writes", taking(ctx, db, dirs))
 	o.pages.Run(ctx)
 }
 

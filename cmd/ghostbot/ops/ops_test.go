@@ -30,6 +30,7 @@ type slow struct {
 	store.DB
 	hang bool
 	err  error
+	full error // of what is written
 }
 
 func (s *slow) Now(ctx context.Context) (time.Time, error) {
@@ -39,6 +40,8 @@ func (s *slow) Now(ctx context.Context) (time.Time, error) {
 	}
 	return time.Time{}, s.err
 }
+
+func (s *slow) Commit(context.Context, store.Commit) error { return s.full }
 
 func get(t *testing.T, addr, path string) string {
 	t.Helper()
@@ -83,7 +86,8 @@ func TestProbes(t *testing.T) {
 		{func() { f.up, f.deaf = true, ""; db.err = errors.New("no route") }, "200 ok\n", "503 store: does not answer: no route\n"},
 		{func() { db.err, f.mute = nil, "the scope chat:write is missing" }, "200 ok\n", "503 slack scopes: the scope chat:write is missing\n"},
 		{func() { db.hang, f.mute = true, "" }, "200 ok\n", "503 store: does not answer: context deadline exceeded\n"},
-		{func() { db.hang, db.err = false, nil; o.Drain() }, "200 ok\n", "503 bot: told to stop, drains\n"},
+		{func() { db.hang, db.err = false, nil }, "200 ok\n", "200 ok\n"},
+		{func() { o.Drain() }, "200 ok\n", "503 bot: told to stop, drains\n"},
 	} {
 		step.do()
 		if h, r := get(t, addr, "/healthz"), get(t, addr, "/readyz"); h != step.healthz || r != step.ready {
@@ -99,6 +103,22 @@ func TestProbes(t *testing.T) {
 	}
 	stop()
 	<-ended
+}
+
+// A store that answers and takes no write, and a disk that takes nothing, are not ready, until they take some again.
+func TestTaking(t *testing.T) {
+	db, dir := &slow{full: errors.New("OOM command not allowed")}, t.TempDir()
+	wrong := taking(t.Context(), db, []string{dir})
+	if why := wrong(); !strings.Contains(why, "the store takes nothing: OOM") {
+		t.Errorf("full: %q", why)
+	}
+	db.full = nil
+	if why := wrong(); why != "" {
+		t.Errorf("mended: %q", why)
+	}
+	if why := taking(t.Context(), db, []string{dir, dir + "/gone"})(); !strings.Contains(why, "gone takes nothing") {
+		t.Errorf("a directory that is gone: %q", why)
+	}
 }
 
 // Without an address nothing is wrapped, and what is nil watches nothing.
