@@ -193,11 +193,35 @@ func (e *Engine) Snapshot(ctx context.Context, label, incident string) (*session
 	if err != nil {
 		return nil, nil, fmt.Errorf("snapshot: %w", err)
 	}
+	if err := e.disown(snap); err != nil {
+		return nil, nil, fmt.Errorf("snapshot: %w", err)
+	}
 	m := session.Manifest{
 		HostID: e.host.Name, BootID: e.host.BootID, PIDNS: e.host.PIDNS, Mode: "local", Label: label, IncidentID: incident,
 		InitiatedBy: session.By{Type: "cli", UID: os.Geteuid()}, PolicyHash: e.Policy.Hash(e.Priors), PriorsID: e.Priors.ID,
 	}
 	return e.keep(m, snap)
+}
+
+// disown takes away what is evidence only of what this program did: a process
+// that it stopped has no demand and no I/O, and is not abandoned for that. What is
+// seen stopped or slowed down stays remembered.
+func (e *Engine) disown(snap *scan.Snapshot) error {
+	return e.store.Remember(func(m *session.Memory) (write bool) {
+		for i := range snap.Records {
+			r := &snap.Records[i]
+			ours, why := m.Paused, "stopped by this program"
+			if _, ok := ours[r.StartID]; !ok || r.Evidence.State != "T" {
+				ours, why = m.Throttled, "slowed down by this program"
+			}
+			if _, ok := ours[r.StartID]; !ok {
+				continue
+			}
+			ours[r.StartID], write = e.o.Now().UTC(), true
+			r.Disown(why)
+		}
+		return write
+	})
 }
 
 func (e *Engine) keep(m session.Manifest, snap *scan.Snapshot) (*session.Session, *scan.Snapshot, error) {

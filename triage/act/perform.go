@@ -253,7 +253,10 @@ func (r *Runner) throttle(s *Step, e *plan.Evaluated, res *Result) error {
 		return nil
 	}
 	res.Outcome = "success"
-	return nil
+	return r.Store.Remember(func(m *session.Memory) bool {
+		m.Throttled[s.Target.StartID] = r.Store.Now().UTC()
+		return true
+	})
 }
 
 // command lets the supervisor do it, through the gate that every command of

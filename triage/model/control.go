@@ -55,10 +55,11 @@ func DefaultWealth() Wealth {
 	return Wealth{Initial: 0.05, Spend: 0.02, Earn: 0.02, Floor: 0.001, Regain: 0.05, Per: 24 * time.Hour}
 }
 
-// After is the wealth w after some time without a test.
+// After is the wealth w after some time without a test. There is never more than
+// the initial wealth, whatever a file says.
 func (r Wealth) After(w float64, elapsed time.Duration) float64 {
 	if elapsed <= 0 || w >= r.Initial {
-		return w
+		return min(r.Initial, w)
 	}
 	return min(r.Initial, w+r.Regain*elapsed.Seconds()/r.Per.Seconds())
 }

@@ -426,7 +426,7 @@ func TestBudgetComesBack(t *testing.T) {
 		w       float64
 		elapsed time.Duration
 		want    float64
-	}{{0, 24 * time.Hour, 0.05}, {0.04, 24 * time.Hour, 0.05}, {0.07, time.Hour, 0.07}, {0.01, -time.Hour, 0.01}}
+	}{{0, 24 * time.Hour, 0.05}, {0.04, 24 * time.Hour, 0.05}, {0.07, time.Hour, 0.05}, {0.01, -time.Hour, 0.01}}
 	for _, tt := range tests {
 		near(t, "wealth", r.After(tt.w, tt.elapsed), tt.want, 1e-12)
 	}
@@ -445,5 +445,15 @@ func TestSurvivalFalls(t *testing.T) {
 	r.Exposure = 30 * 86400
 	if got := model.Survival([]model.Regime{r}); got > 0.01 {
 		t.Errorf("after 30 days %v", got)
+	}
+}
+
+// No file makes the budget larger than the rules do.
+func TestWealthIsCapped(t *testing.T) {
+	r := model.DefaultWealth()
+	for _, elapsed := range []time.Duration{-time.Hour, 0, time.Hour} {
+		if w := r.After(1e9, elapsed); w != r.Initial {
+			t.Errorf("after %v: %v", elapsed, w)
+		}
 	}
 }

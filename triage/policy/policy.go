@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"regexp"
 	"slices"
 	"strconv"
@@ -108,7 +109,13 @@ func (e *Entry) UnmarshalJSON(b []byte) error {
 func strict(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
-	return d.Decode(v)
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return errors.New("something follows the end of the document")
+	}
+	return nil
 }
 
 //go:embed policy.json
@@ -135,6 +142,9 @@ func Parse(b []byte) (*Policy, error) {
 			Policy json.RawMessage `json:"policy"`
 		}
 		if json.Unmarshal(b, &wrapped) == nil && wrapped.Policy != nil {
+			if err := alone(b); err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
+			}
 			b = wrapped.Policy
 		}
 		if err := strict(b, p); err != nil {
@@ -145,6 +155,21 @@ func Parse(b []byte) (*Policy, error) {
 		return nil, fmt.Errorf("%w: %w", ErrPolicy, err)
 	}
 	return p, nil
+}
+
+// alone refuses members of a policy beside the member "policy": nobody would read
+// them.
+func alone(b []byte) error {
+	var beside map[string]json.RawMessage
+	if err := json.Unmarshal(b, &beside); err != nil {
+		return err
+	}
+	for _, name := range []string{"guardrails", "robot_mode", "attended", "fdr", "losses"} {
+		if beside[name] != nil {
+			return fmt.Errorf("%q stands beside the member \"policy\" and not in it", name)
+		}
+	}
+	return nil
 }
 
 func (p *Policy) compile() error {

@@ -94,6 +94,7 @@ func TestBrokenPoliciesAreRefused(t *testing.T) {
 		"{", `{"guardrails":{"protected_pattern":["x"]}}`, `{"guardrail":{}}`, `{"guardrails":{"protect_root":"maybe"}}`, `{"guardrails":{"protected_patterns":["("]}}`, `{"guardrails":{"protected_patterns":[""]}}`,
 		`{"guardrails":{"protected_patterns":[{"pattern":"x","kind":"sound"}]}}`, `{"guardrails":{"protected_patterns":[{"patern":"x"}]}}`, `{"robot_mode":{"min_posterior":0}}`, `{"robot_mode":{"min_posterior":1.1}}`,
 		`{"guardrails":{"min_process_age_seconds":-1}}`, `{"guardrails":{"max_kills_per_hour":-1}}`, `{"fdr":{"method":"bh"}}`, `{"losses":{"kill":[1,2,3,-4]}}`,
+		`{} {"guardrails":{"protected_patterns":["^x$"]}}`, `{"guardrails":{}}x`, `{"policy":{},"guardrails":{"protected_patterns":["^x$"]}}`, `{"policy":{}} {}`,
 	} {
 		if _, err := policy.Parse([]byte(bad)); !errors.Is(err, policy.ErrPolicy) {
 			t.Errorf("%s: %v", bad, err)

@@ -13,6 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"ghostbot/triage/model"
 	"ghostbot/triage/proc"
 )
 
@@ -51,6 +52,18 @@ func (s *scanner) features(r *Record, d *details) {
 	s.queue(r, d)
 	r.Nohup = nohup(d, e.Lineage)
 	s.leaf(r, d)
+}
+
+// Disown takes away the levels that follow from what was done to a process here;
+// why is the reason for which they are missing.
+func (r *Record) Disown(why string) {
+	if r.Missing == nil {
+		r.Missing = map[string]string{}
+	}
+	r.Evidence.State, r.Evidence.IO, r.Evidence.Queue, r.Evidence.CPUK = "", "", "", nil
+	for _, feature := range []string{"state", "io", "queue", model.CPU} {
+		r.Missing[feature] = why
+	}
 }
 
 func stateLevel(s string) string {

@@ -322,7 +322,7 @@ func TestScanEndsWithItsContext(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	stop()
 	_, err := Scan(ctx, Options{FS: f, Window: time.Second, Redact: func(s string) string { return s }, Signatures: DefaultSignatures(), Now: time.Now, Sleep: Sleep, Uptime: func() (float64, error) { return 1, nil }})
-	if !errors.Is(err, ErrTimeout) {
+	if !errors.Is(err, ErrInterrupted) {
 		t.Error(err)
 	}
 	if _, err := still(t, proc.FS{Root: filepath.Join(t.TempDir(), "none")}, nil); err == nil {

@@ -27,6 +27,17 @@ import (
 // ErrTimeout is a scan that did not end in its time.
 var ErrTimeout = errors.New("scan timed out")
 
+// ErrInterrupted is a scan that was told to stop.
+var ErrInterrupted = errors.New("scan interrupted")
+
+// ended says why a scan does not go on.
+func ended(ctx context.Context) error {
+	if errors.Is(ctx.Err(), context.Canceled) {
+		return ErrInterrupted
+	}
+	return ErrTimeout
+}
+
 // Options are what a scan needs. Redact is required.
 type Options struct {
 	FS         proc.FS
@@ -167,7 +178,7 @@ func Scan(ctx context.Context, o Options) (*Snapshot, error) {
 	for i := range s.samples {
 		if i > 0 {
 			if err := o.Sleep(ctx, o.Window/2); err != nil {
-				return nil, fmt.Errorf("scan: %w", ErrTimeout)
+				return nil, fmt.Errorf("scan: %w", ended(ctx))
 			}
 		}
 		if err := s.sample(ctx, i); err != nil {
@@ -201,7 +212,7 @@ func (s *scanner) sample(ctx context.Context, i int) error {
 	kernel := 0
 	for n, pid := range pids {
 		if n%64 == 0 && ctx.Err() != nil {
-			return ErrTimeout
+			return ended(ctx)
 		}
 		st, err := s.o.FS.Stat(pid)
 		switch {
@@ -281,7 +292,7 @@ func (s *scanner) records(ctx context.Context, can Abilities) ([]Record, error) 
 	out := make([]Record, 0, len(s.world.pids))
 	for n, pid := range s.world.pids {
 		if n%16 == 0 && ctx.Err() != nil {
-			return nil, ErrTimeout
+			return nil, ended(ctx)
 		}
 		if r, ok := s.record(pid); ok {
 			out = append(out, r)

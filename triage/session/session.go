@@ -5,6 +5,7 @@
 //	                    plan.json       what was judged
 //	                    outcomes.json   what was done, written anew after each action
 //	                    audit.jsonl     chained lines, each durable before its effect
+//	                    audit.head.json how many of them there are at least
 //	                    telemetry/
 //	{dir}/alpha_wealth.json             the budget of false discoveries
 //	{dir}/kills.json                    when processes were ended, for the rate limits
@@ -122,6 +123,7 @@ type Manifest struct {
 	PolicyHash    string            `json:"policy_hash,omitempty"`
 	PriorsID      string            `json:"priors_id,omitempty"`
 	Replay        bool              `json:"replay,omitempty"`
+	AuditHead     bool              `json:"audit_head,omitempty"` // audit.head.json says how long the log is
 	Checksums     map[string]string `json:"checksums"`
 }
 
@@ -218,13 +220,33 @@ func (s *Store) Create(m Manifest, ttl time.Duration) (*Session, error) {
 		return nil, errors.Join(fmt.Errorf("create session: %w", err), dir.Close())
 	}
 	m.SchemaVersion, m.CreatedAt, m.ExpiresAt = SchemaVersion, now, now.Add(ttl)
+	m.AuditHead = !m.Replay // a replay has no log
 	m.State, m.History, m.Checksums = Created, []Change{{Created, now}}, map[string]string{}
 	x := &Session{Manifest: m, dir: dir, store: s}
-	if err := errors.Join(x.save(), tele.Close(), s.all.Sync()); err != nil {
+	if m.AuditHead {
+		err = x.writeHead(head{Hash: zeros})
+	}
+	if err == nil {
+		err = x.save()
+	}
+	if err = errors.Join(err, tele.Close(), s.all.Sync()); err != nil {
+		if !there {
+			s.discard(x)
+		}
 		x.Close()
 		return nil, fmt.Errorf("create session: %w", err)
 	}
 	return x, nil
+}
+
+// discard takes away what is there of a session that could not be made. What
+// cannot be taken away either is no session: it has no manifest.
+func (s *Store) discard(x *Session) {
+	for _, name := range files {
+		_ = x.dir.Remove(name + ".new")
+		_ = x.dir.Remove(name)
+	}
+	_ = errors.Join(os.Remove(x.dir.Path("telemetry")), os.Remove(x.dir.Path("")))
 }
 
 // Open opens a session that has not expired.
@@ -340,7 +362,7 @@ func (s *Store) Prune() error {
 }
 
 // files are what a session's directory may hold.
-var files = []string{"manifest.json", "snapshot.json", "plan.json", "outcomes.json", "audit.jsonl"}
+var files = []string{"manifest.json", "snapshot.json", "plan.json", "outcomes.json", "audit.jsonl", headFile}
 
 // Remove deletes a session.
 func (s *Store) Remove(id string) error {

@@ -190,6 +190,9 @@ func TestChain(t *testing.T) {
 		{"two lines the other way round", lines[0] + lines[2] + lines[1] + lines[3], 2},
 		{"another way to write the same", strings.Replace(string(whole), `"n":3,`, `"n": 3,`, 1), 3},
 		{"no JSON", lines[0] + "x\n", 2},
+		{"nothing is left", "", 1},
+		{"the last line is gone", lines[0] + lines[1] + lines[2], 4},
+		{"the last line is cut", string(whole[:len(whole)-9]), 4},
 	}
 	for _, tt := range tests {
 		if err := os.WriteFile(log, []byte(tt.content), 0o600); err != nil {
@@ -202,14 +205,22 @@ func TestChain(t *testing.T) {
 			t.Errorf("%s: takes another line: %v", tt.name, err)
 		}
 	}
-	if err := os.WriteFile(log, []byte(lines[0]+lines[1][:20]), 0o600); err != nil {
+	if err := os.WriteFile(log, append(whole, lines[1][:20]...), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := x.Append("intent", nil); err != nil {
 		t.Fatal(err)
 	}
-	if entries, bad, torn, err := x.Audit(); err != nil || bad+torn != 0 || len(entries) != 2 {
+	if entries, bad, torn, err := x.Audit(); err != nil || bad+torn != 0 || len(entries) != 5 {
 		t.Errorf("after a torn line: %d entries, bad %d, torn %d, %v", len(entries), bad, torn, err)
+	}
+	for _, name := range []string{"audit.jsonl", "audit.head.json"} {
+		if err := os.Remove(filepath.Join(dir, "sessions", x.Manifest.SessionID, name)); err != nil {
+			t.Fatal(err)
+		}
+		if _, bad, _, err := x.Audit(); err != nil || bad != 1 {
+			t.Errorf("without %s: bad %d, %v", name, bad, err)
+		}
 	}
 }
 

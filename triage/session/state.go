@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ghostbot/internal/beneath"
 )
 
 // Wealth is alpha_wealth.json.
@@ -32,7 +34,8 @@ type Memory struct {
 	FirstSeen map[string]time.Time   `json:"first_seen"` // by start id
 	Respawns  map[string][]time.Time `json:"respawns"`   // by command hash
 	Verdicts  []Verdict              `json:"verdicts"`
-	Paused    map[string]time.Time   `json:"paused,omitempty"` // by start id: what was stopped here
+	Paused    map[string]time.Time   `json:"paused,omitempty"`    // by start id: what was stopped here
+	Throttled map[string]time.Time   `json:"throttled,omitempty"` // by start id: what was slowed down here
 }
 
 // Verdict is what people or outcomes said about a process that was judged: the
@@ -58,13 +61,8 @@ func update[T any](s *Store, name string, change func(v *T, fresh bool) (write b
 		return fmt.Errorf("update %s: %w", name, err)
 	}
 	defer f.Close()
-	for {
-		if ok, err := f.TryLock(unix.LOCK_EX); err != nil {
-			return fmt.Errorf("update %s: %w", name, err)
-		} else if ok {
-			break
-		}
-		time.Sleep(5 * time.Millisecond)
+	if err := lock(f); err != nil {
+		return fmt.Errorf("update %s: %w", name, err)
 	}
 	var v T
 	b, err := s.readFile(name)
@@ -86,6 +84,16 @@ func update[T any](s *Store, name string, change func(v *T, fresh bool) (write b
 		return fmt.Errorf("update %s: %w", name, err)
 	}
 	return nil
+}
+
+// lock waits for the lock of a file, which ends when the file is closed.
+func lock(f *beneath.File) error {
+	for {
+		if ok, err := f.TryLock(unix.LOCK_EX); err != nil || ok {
+			return err
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
 }
 
 func (s *Store) readFile(name string) ([]byte, error) {
@@ -150,6 +158,9 @@ func (s *Store) Remember(change func(*Memory) (write bool)) error {
 		}
 		if m.Paused == nil {
 			m.Paused = map[string]time.Time{}
+		}
+		if m.Throttled == nil {
+			m.Throttled = map[string]time.Time{}
 		}
 		write := change(m)
 		old := s.Now().Add(-TTL)

@@ -91,6 +91,8 @@ func (c *call) applyChecks() (o act.Options, err error) {
 		return o, usage("agent apply wants --recommended, --pids, --targets or --resume")
 	case !(c.minPosterior >= 0 && c.minPosterior <= 1):
 		return o, usage("--min-posterior %v is no probability", c.minPosterior)
+	case c.maxKills < 0 && slices.Contains(c.given, "max-kills"):
+		return o, usage("--max-kills %d is below 0", c.maxKills)
 	case c.grace > 10*time.Minute:
 		return o, usage("--grace %v is longer than 10m", c.grace)
 	}

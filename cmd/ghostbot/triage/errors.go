@@ -6,7 +6,9 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	core "ghostbot/triage"
@@ -61,8 +63,12 @@ var kinds = []struct {
 	{act.ErrRobot, act.GateFailed, exitBlocked, true, "Ask a person to approve it with: ghostbot agent approve"},
 	{act.ErrApproval, act.GateFailed, exitBlocked, true, "Ask for a new approval"},
 	{scan.ErrTimeout, act.InternalError, exitTimeout, true, "Try again with a longer --timeout"},
+	{scan.ErrInterrupted, act.InternalError, exitInterrupted, true, "Try again"},
 	{fs.ErrPermission, act.PermissionDenied, exitPermission, true, "Run as the owner of the state directory, or as root"},
 }
+
+// storage are the errors of a file system that takes nothing more.
+var storage = []syscall.Errno{syscall.EROFS, syscall.ENOSPC, syscall.EDQUOT, syscall.EIO, syscall.EFBIG}
 
 // fail prints an error and returns the exit code. A usage error has no document:
 // nothing was asked that could be answered.
@@ -104,7 +110,7 @@ func problem(err error) (*act.Problem, int) {
 	switch {
 	case errors.As(err, &syntax), errors.As(err, &kind), strings.Contains(err.Error(), "unexpected end of JSON"):
 		return p, exitInternal
-	case errors.As(err, &path):
+	case errors.As(err, &path), slices.ContainsFunc(storage, func(e syscall.Errno) bool { return errors.Is(err, e) }):
 		return p, exitIO
 	}
 	return p, exitInternal

@@ -381,6 +381,11 @@ func explain(_ context.Context, c *call) (int, error) {
 	if err := c.needSession(); err != nil {
 		return 0, err
 	}
+	for _, w := range list(c.include) {
+		if w != "evidence" && w != "bayes_factors" {
+			return 0, usage("--include %q is not known (accepted: bayes_factors evidence)", w)
+		}
+	}
 	if c.target != "" {
 		c.pids, _, _ = strings.Cut(c.target, ":")
 	}

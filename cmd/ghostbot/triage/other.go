@@ -149,7 +149,7 @@ func status(_ context.Context, c *call) (int, error) {
 		return 0, err
 	}
 	if d.AuditOK = bad == 0; !d.AuditOK {
-		d.Warnings = append(d.Warnings, fmt.Sprintf("audit.jsonl: line %d does not follow from the one before", bad))
+		d.Warnings = append(d.Warnings, fmt.Sprintf("audit.jsonl: line %d does not follow from the one before, or is missing", bad))
 	}
 	if torn > 0 {
 		d.Warnings = append(d.Warnings, "audit.jsonl: the last line was not written to its end")
@@ -220,8 +220,13 @@ type sessionsDoc struct {
 }
 
 func sessions(ctx context.Context, c *call) (int, error) {
-	if c.session != "" {
+	switch {
+	case c.session != "":
 		return status(ctx, c)
+	case c.limit < 0:
+		return 0, usage("--limit %d is below 0 (0: all)", c.limit)
+	case c.stateOnly != "" && !slices.Contains(session.States, session.State(c.stateOnly)):
+		return 0, usage("--state %q is not known (accepted: %s)", c.stateOnly, strings.Trim(fmt.Sprint(session.States), "[]"))
 	}
 	all, err := c.engine.Store().List()
 	if err != nil {
@@ -338,7 +343,7 @@ func export(_ context.Context, c *call) (int, error) {
 		return 0, err
 	}
 	defer x.Close()
-	names := []string{"manifest.json", "plan.json", "outcomes.json", "audit.jsonl"}
+	names := []string{"manifest.json", "plan.json", "outcomes.json", "audit.jsonl", "audit.head.json"}
 	if c.profile != "minimal" {
 		names = append(names, "snapshot.json")
 	}
@@ -462,6 +467,9 @@ func tailFlags(c *call, f *flag.FlagSet) {
 }
 
 func tail(_ context.Context, c *call) (int, error) {
+	if c.limit < 0 {
+		return 0, usage("--limit %d is below 0 (0: all)", c.limit)
+	}
 	x, err := c.opened()
 	if err != nil {
 		return 0, err

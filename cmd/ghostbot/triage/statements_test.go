@@ -560,6 +560,53 @@ var statements = map[string]func(*lab){
 		l.run("status", "--session", sid).is("progress.completed_actions", 1).is("progress.refused_actions", 1).is("progress.pending_actions", 0)
 		l.apply(sid, "--recommended").exits(4).is("results.0.reason", "already_completed").says("results.1.reason", "max_kills 1")
 	},
+	"bad-18 a log from which lines were cut": func(l *lab) {
+		pid, _ := l.orphan("deleted")
+		sid := l.planned().sid()
+		path := l.session(sid, "audit.jsonl")
+		was := l.read(path)
+		lines := strings.SplitAfter(was, "\n")
+		for _, cut := range []string{"", lines[0], was[:len(was)/2], was[:len(was)-5]} {
+			if err := os.WriteFile(path, []byte(cut), 0o600); err != nil {
+				l.Fatal(err)
+			}
+			l.run("status", "--session", sid).exits(0).is("audit_ok", false).says("warnings", "line")
+			l.apply(sid, "--recommended").exits(20)
+		}
+		l.lives(pid, true)
+		if err := os.WriteFile(path, []byte(was), 0o600); err != nil {
+			l.Fatal(err)
+		}
+		l.apply(sid, "--recommended").exits(2)
+		if err := os.WriteFile(path, []byte(was), 0o600); err != nil {
+			l.Fatal(err)
+		}
+		l.run("status", "--session", sid).is("audit_ok", false)
+		l.run("verify", "--session", sid).exits(20)
+	},
+	"bad-19 values that no verb accepts": func(l *lab) {
+		l.orphan("deleted")
+		sid := l.planned().sid()
+		for _, args := range [][]string{
+			{"apply", "--session", sid, "--recommended", "--yes", "--max-kills", "-1"}, {"apply", "--session", sid, "--recommended", "--yes", "--max-kills", "-7"}, {"tail", "--session", sid, "--limit", "-1"},
+			{"sessions", "--limit", "-1"}, {"sessions", "--state", "nope"}, {"explain", "--session", sid, "--pid", "1", "--include", "nonsense"}, {"plan", "--session", ""}, {"status", "--session", ""},
+		} {
+			if a := l.run(args...).exits(10); !strings.Contains(a.err, args[len(args)-2]) {
+				l.Errorf("%v: %q", args, a.err)
+			}
+		}
+	},
+	"bad-20 a pause of ours is no evidence": func(l *lab) {
+		pid, _ := l.orphan("spin=60", "zzspin")
+		a := l.planned()
+		l.apply(a.sid(), "--pids", fmt.Sprint(pid), "--action", "pause").exits(2)
+		b := l.all()
+		if c := b.must(pid); c.at("recommended_action") == "kill" || b.preselected(pid) {
+			l.Error(c.out)
+		}
+		l.apply(b.sid(), "--recommended").exits(0)
+		l.lives(pid, true)
+	},
 	"kill-01 the tool is killed at every write": killedAtEveryWrite,
 	"goal-01 a goal that cannot be reached": func(l *lab) {
 		l.orphan("deleted rss=20")

@@ -262,6 +262,9 @@ func (c *call) check() error {
 	if !slices.Contains(formats, c.format) {
 		return usage("--format %q is not known (accepted: %s)", c.format, strings.Join(formats, " "))
 	}
+	if c.session == "" && slices.Contains(c.given, "session") && c.verb != "diff" {
+		return usage("--session wants the id of a session")
+	}
 	if c.code != "strict" && c.code != "always0" && c.code != "done" {
 		return usage("--exit-code %q is not known (accepted: strict always0 done)", c.code)
 	}
