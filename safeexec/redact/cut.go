@@ -87,26 +87,6 @@ func (s *scanner) fragment(start, end int) {
 	}
 }
 
-// A hint is what the command that printed a text says about it.
-type hint struct{ secret bool }
-
-// secretCommands print a secret by design.
-var secretCommands = []string{"get-access-token", "keys list", "list-keys", "keys renew", "key list", "listkeys", "show-connection-string", "connection-string", "credential list",
-	"credential reset", "generate-sas", "create-for-rbac", "get-credentials", "secret show", "secret download", "list-connection-strings", "show-keys", "shared-key show",
-	"kubectl get secret", "kubectl create token", "wg showconf", "wg genkey", "wg genpsk", "vault read", "vault kv get", "gcloud auth print", "print-access-token", "print-identity-token",
-	"get-secret-value", "get-session-token", "get-login-password", "get-password-data", "list-publishing", "admin-key", "query-key", "authorization show", "regenerate-key", "pass show",
-	"terraform output", "helm get values", "docker inspect", "printenv", "list-service-sas", "list-account-sas", "shared-access-signature"}
-
-// echoed are those of them that are hint enough where a text shows the command
-// that printed it.
+// echoed are commands whose text is hint enough where it stands before what they
+// printed.
 var echoed = []string{"keyvault secret show", "get-access-token", "keys list", "list-keys", "shared-key show", "get-secret-value", "vault read", "vault kv get"}
-
-func hintFor(command string) (h hint) {
-	c := strings.Join(strings.Fields(strings.ToLower(command)), " ")
-	for _, w := range secretCommands {
-		if strings.Contains(c, w) {
-			h.secret = true
-		}
-	}
-	return h
-}

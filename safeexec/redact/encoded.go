@@ -2,6 +2,7 @@ package redact
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"strings"
 
 	"ghostbot/safeexec/redact/scan"
@@ -26,6 +27,10 @@ func (f *finder) encoded(v *view.View) (out []view.Range) {
 		end := runSet.End(t, i, len(t))
 		i = max(i, end-1)
 		if end-start < minRun {
+			continue
+		}
+		if text := audited(t, start, end); text != "" {
+			out = append(out, view.Range{Start: start, End: end, Text: text})
 			continue
 		}
 		if stop := discord(t, start, end); stop > 0 {
@@ -85,6 +90,25 @@ func wrapped(t string, start, end int) (stop int, text string, ok bool) {
 		text, ok = decode(string(all))
 	}
 	return stop, text, ok
+}
+
+// audited is the meaning of t[start:end] when it is a command line or an argument
+// that the audit log wrote in hexadecimal, its words NUL-terminated; "" when it is
+// none.
+func audited(t string, start, end int) string {
+	if start < 3 || t[start-1] != '=' || (end-start)%2 != 0 {
+		return ""
+	}
+	name := t[max(0, start-12) : start-1]
+	name = name[strings.LastIndexByte(name, ' ')+1:]
+	if !strings.HasSuffix(name, "proctitle") && (name == "" || name[0] != 'a' || !shape.Digits(name[1:])) {
+		return ""
+	}
+	raw, err := hex.DecodeString(t[start:end])
+	if err != nil || !shape.Printable(raw) {
+		return ""
+	}
+	return strings.ReplaceAll(string(raw), "\x00", " ")
 }
 
 // discord is the end of the token of a Discord bot that begins with

@@ -34,6 +34,7 @@
 //	scan     a text being searched: values, guards, categories, marks
 //	fields   labels and their values, structures, tables
 //	phrases  devices, protocols, commands, armoured keys
+//	argv     the words of a command line, and what a command prints
 //
 // This package dispatches the triggers, knows headers and URLs, known secrets
 // and edges, and puts the ranges together.
@@ -54,6 +55,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/safeexec/redact/argv"
 	"ghostbot/safeexec/redact/scan"
 	"ghostbot/safeexec/redact/view"
 )
@@ -117,7 +119,8 @@ func (r *Redactor) Redact(text string) Result {
 }
 
 // RedactFor masks what command printed. The command is only a hint: after one
-// that prints a secret by design a bare value is masked too. The error wraps
+// that prints a secret by design a bare value is masked too, more of them where
+// its flags ask for values without their names. The error wraps
 // ErrInternal; the Result is then empty, and no text may be used.
 func (r *Redactor) RedactFor(text, command string) (res Result, err error) {
 	defer func() {
@@ -125,7 +128,7 @@ func (r *Redactor) RedactFor(text, command string) (res Result, err error) {
 			res, err = Result{}, fmt.Errorf("%w: %v", ErrInternal, p)
 		}
 	}()
-	h := hintFor(command)
+	h := argv.Printed(command)
 	until := time.Now().Add(budget(len(text)))
 	var cats [scan.NumCategories]bool
 	for round := range maxRounds {
@@ -172,7 +175,7 @@ func (r *Redactor) Contains(text string) (found bool) {
 			found = true
 		}
 	}()
-	for _, s := range r.find(text, hint{}, time.Now().Add(budget(len(text)))) {
+	for _, s := range r.find(text, argv.Unknown, time.Now().Add(budget(len(text)))) {
 		if s.Cat != scan.Subscription {
 			return true
 		}
@@ -188,7 +191,7 @@ func budget(n int) time.Duration {
 
 // find gives the merged ranges of text that are to be masked, in order. It
 // panics when it takes too long, which its callers turn into a failure.
-func (r *Redactor) find(text string, h hint, until time.Time) []scan.Span {
+func (r *Redactor) find(text string, h argv.Output, until time.Time) []scan.Span {
 	if text == "" {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"ghostbot/safeexec/redact/argv"
 	"ghostbot/safeexec/redact/scan"
 	"ghostbot/safeexec/redact/words"
 	"ghostbot/safeexec/truncate"
@@ -280,7 +281,7 @@ func TestClosed(t *testing.T) {
 				t.Error("a search that is out of time goes on")
 			}
 		}()
-		New(Options{}).find("password=hunter2x", hint{}, time.Now().Add(-time.Second))
+		New(Options{}).find("password=hunter2x", argv.Unknown, time.Now().Add(-time.Second))
 	}()
 	broken := &Redactor{known: &known{words: []*words.Automaton{nil}}} // panics
 	res, err := broken.RedactFor("x", "")

@@ -278,3 +278,52 @@ func TestTriggers(t *testing.T) {
 		t.Errorf("the triggers have %d bytes: too many for one automaton", sum)
 	}
 }
+
+func TestPrintedAlone(t *testing.T) {
+	r := New(Options{})
+	for _, tt := range [][2]string{
+		{"az network vpn-connection shared-key show -o tsv", "‹HarborLumen12›\n"},
+		{"az network vpn-connection shared-key show --query value", "\"‹HarborLumen12›\"\n"},
+		{"az network vpn-connection shared-key show -o table", "Value\n-------------\n‹HarborLumen12›\n"},
+		{"az network vpn-connection shared-key show -o tsv", "ERROR: (ResourceNotFound) The Resource 'c' under resource group 'rg' was not found.\n"},
+		{"az keyvault secret show -n x --query id -o tsv", "https://kv.example.com/secrets/x/0123\n"},
+		{"az cognitiveservices account keys list -o tsv", "‹18b3c1f00a9e4d7c8f6a5b4c3d2e1f00›\t‹28b3c1f00a9e4d7c8f6a5b4c3d2e1f01›\n"},
+		{"az storage account keys list -o json", "[{\"creationTime\": \"2024-11-02T09:14:03+00:00\", \"permissions\": \"FULL\"}]\n"},
+		{"kubectl -n prod get secret db -o jsonpath={.data.pw}", "‹aGFyYm9y›"},
+		{"kubectl -n prod get secret", "NAME   TYPE     DATA   AGE\ndb-x   Opaque   2      3d\n"},
+		{"wg show wg0 preshared-keys", "99kefd69a9jO6cd4mjz71BFEszjlkIy08OpSJFcULGw=\t(none)\n"},
+		{"redis-cli config get *", "1) \"maxmemory\"\n2) \"100mb\"\n3) \"requirepass\"\n4) \"‹harborlumen›\"\n"},
+		{"nmcli -s -g 802-11-wireless-security.psk con show corp", "‹harborlumen›\n"},
+		{"pass show db/prod", "‹harborlumen›\nuser: bob\n"},
+		{"gcloud secrets versions access latest --secret=db", "‹amber harbor lumen quartz›\n"},
+		{"kubeadm token list", "TOKEN                     TTL   EXPIRES\n‹abc123.9f8e7d6c5b4a3f2e›   23h   2025-01-16T14:32:00Z\n"},
+		{"vault read -field=password secret/x", "[truncated: 3 lines omitted]\n"},
+	} {
+		text := strings.NewReplacer("‹", "", "›", "").Replace(tt[1])
+		want := text
+		for strings.Contains(tt[1], "‹") {
+			before, rest, _ := strings.Cut(tt[1], "‹")
+			_, after, _ := strings.Cut(rest, "›")
+			tt[1] = before + "[REDACTED]" + after
+			want = tt[1]
+		}
+		if res, err := r.RedactFor(text, tt[0]); err != nil || res.Text != want {
+			t.Errorf("after %s: %q, %v; want %q", tt[0], res.Text, err, want)
+		}
+	}
+}
+
+// TestArgumentLists has flags and their values as the words of a list.
+func TestArgumentLists(t *testing.T) {
+	exact(t, []string{
+		"args:\n- --password\n- ‹harbor›\n- --port=1\n",
+		"args:\n  - \"--token\"\n  - \"‹harborlumen›\"\n",
+		"args:\n- --password\n- --verbose\n",
+		"a0=\"x\" a1=\"--password\" a2=\"‹harbor›\" a3=\"y\"\n",
+		"[\"x\", \"--password\", \"‹harbor›\"]\n",
+		"type=PROCTITLE msg=audit(1.1:9): proctitle=‹6D7973716C002D75726F6F74002D70486172626F723132006462›\n",
+		"type=PROCTITLE msg=audit(1.1:9): proctitle=6C73002D6C61002F7661722F6C6F67\n",
+		"mysql -p‹S4SLhpkTXTz1kPW› orders\n",
+		"mysql -p‹HarborToken› orders\n",
+	})
+}

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"ghostbot/safeexec/redact/argv"
 	"ghostbot/safeexec/redact/fields"
 	"ghostbot/safeexec/redact/phrases"
 	"ghostbot/safeexec/redact/scan"
@@ -16,7 +17,7 @@ import (
 // A finder collects the ranges of one text over all of its views.
 type finder struct {
 	known *known
-	hint  hint
+	hint  argv.Output // what the command that printed the text prints
 	until time.Time
 	spans []scan.Span
 }
@@ -29,15 +30,15 @@ func (f *finder) all(v *view.View, depth int) {
 	if v == nil {
 		return
 	}
-	f.look(v)
+	f.look(v, depth == 0)
 	for w, n := v.Unescaped(), 0; w != nil && n < 3; w, n = w.Unescaped(), n+1 {
-		f.look(w)
+		f.look(w, false)
 	}
 	for w, n := v.Unpercented(), 0; w != nil && n < 2; w, n = w.Unpercented(), n+1 {
-		f.look(w)
+		f.look(w, false)
 	}
 	if w := v.Joined(); w != nil {
-		f.look(w)
+		f.look(w, false)
 	}
 	if depth < maxDepth {
 		f.all(v.Decoded(f.encoded(v)), depth+1)
@@ -58,19 +59,23 @@ type scanner struct {
 	cuts int // edges looked at
 }
 
-// look searches v.
-func (f *finder) look(v *view.View) {
+// look searches v. whole says that it is all of a text, not some of its lines or
+// what a part of it means.
+func (f *finder) look(v *view.View, whole bool) {
 	if time.Now().After(f.until) {
 		panic("out of time")
 	}
 	t := &scan.Text{T: v.Text}
-	s := scanner{Text: t, fields: fields.Fields{Text: t, Printed: f.hint.secret}, phrases: phrases.Phrases{Text: t}, known: f.known}
+	s := scanner{Text: t, fields: fields.Fields{Text: t, Printed: f.hint != argv.Unknown}, phrases: phrases.Phrases{Text: t}, known: f.known}
 	vocabulary().Each(t.T, func(w int32, end int) bool {
 		s.hit(&triggers[w], end)
 		return true
 	})
-	if f.hint.secret {
+	if f.hint != argv.Unknown && f.hint != argv.Last { // there the public words look random as well
 		s.randomWords()
+	}
+	if whole {
+		s.printed(f.hint)
 	}
 	s.findKnown()
 	s.fields.Secrets()
@@ -192,7 +197,9 @@ func (s *scanner) hit(t *trigger, end int) {
 	start := max(0, end-len(t.word)) // a newline before the text is none of its own
 	switch t.rule {
 	case ruleLabel:
-		s.fields.Label(start, end)
+		if !s.phrases.Argument(start) {
+			s.fields.Label(start, end)
+		}
 	case ruleVendor:
 		s.vendor(&shape.Vendors[t.arg], start, end)
 	case ruleJWT:

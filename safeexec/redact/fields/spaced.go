@@ -21,6 +21,16 @@ var owners = shape.Words("db database root admin sudo mysql postgres redis ftp s
 // flagged handles a flag of a command: "--password value".
 func (s *Fields) flagged(l scan.Label) bool {
 	i := s.Blanks(l.End)
+	if l.Dashes > 0 {
+		if k := s.NextArgument(l.Start-l.Dashes, l.End); k > 0 && s.Peek(k, 1) != "-" {
+			end := s.ArgumentEnd(k, k+scan.GuardLen)
+			v := scan.Value{Start: k, End: end, After: end, Quote: '"'}
+			if head := s.Head(v); head != "" && !s.Harmless(l, v, head) {
+				s.Mask(k, s.ArgumentEnd(k, len(s.T)), l.Cat)
+			}
+			return true
+		}
+	}
 	if l.Dashes == 0 || i == l.End {
 		return l.Dashes > 0
 	}

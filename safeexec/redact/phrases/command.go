@@ -3,6 +3,7 @@ package phrases
 import (
 	"strings"
 
+	"ghostbot/safeexec/redact/argv"
 	"ghostbot/safeexec/redact/scan"
 	"ghostbot/safeexec/redact/shape"
 	"ghostbot/safeexec/redact/words"
@@ -10,8 +11,9 @@ import (
 
 // A Program is a command with secret arguments that no label gives away. Its
 // flags are "flag:mode" each; where the flag is left out, the mode is about the
-// program's own words. Those of some programs mean something else unless the
-// command is about a login.
+// program's own words. Those of path count only where the command has that
+// subcommand, as argv.Match has it. switches are the letters of the flags without
+// a value, which may stand in one word before a secret's: -su.
 //
 //	v    the next word, or after "="
 //	a    attached only: -psecret
@@ -19,44 +21,96 @@ import (
 //	u    user:secret, user%secret or user,secret
 //	/    user/secret, with @host behind it or not
 //	:    what follows the last colon
+//	=    what follows the first equals sign
 //	c    name=value pairs, as cookies are
 //	L    the last word of the command, when this flag is there
 //	1-9  that word that is no flag, after the flag or the program's name
+//
+// The flag * stands for every word that is none.
 type Program struct {
-	Name  string
-	flags string
-	login bool
+	Name     string
+	flags    string
+	switches string
 }
 
 // Programs is the table. Long flags with a telling name need no row: they are
 // labels.
 var Programs = []Program{
-	{"curl", "-u:u --user:u -U:u --proxy-user:u -b:c --cookie:c -E:u --cert:u --oauth2-bearer:v --pass:v", false},
-	{"http", "-a:u --auth:u", false}, {"https", "-a:u --auth:u", false}, {"xh", "-a:u --auth:u", false},
-	{"mysql", "-p:a", false}, {"mysqldump", "-p:a", false}, {"mysqladmin", "-p:a", false}, {"mysqlsh", "-p:a", false}, {"mysqlimport", "-p:a", false},
-	{"mariadb", "-p:a", false}, {"mariadb-dump", "-p:a", false}, {"mycli", "-p:a", false}, {"mongo", "-p:b", false}, {"mongosh", "-p:b", false},
-	{"mongodump", "-p:b", false}, {"redis-cli", "-a:v --pass:v", false}, {"cqlsh", "-p:v", false}, {"sqlcmd", "-P:b", false}, {"bcp", "-P:b", false},
-	{"tsql", "-P:b", false}, {"isql", "3", false}, {"sqlplus", "/", false}, {"expdp", "/", false}, {"impdp", "/", false}, {"rman", "target:/", false},
-	{"influx", "-password:v -p:v", false}, {"etcdctl", "--user:u", false}, {"rabbitmqctl", "add_user:2 change_password:2 authenticate_user:2", false},
-	{"sshpass", "-p:b", false}, {"plink", "-pw:v", false}, {"pscp", "-pw:v", false}, {"psftp", "-pw:v", false}, {"putty", "-pw:v", false},
-	{"ssh-keygen", "-N:v -P:v", false}, {"openssl", "-k:v -K:v", false}, {"gpg", "--passphrase:v", false}, {"keytool", "-storepass:v -keypass:v", false},
-	{"zip", "-P:b", false}, {"unzip", "-P:b", false}, {"7z", "-p:a", false}, {"7za", "-p:a", false}, {"rar", "-p:a -hp:a", false}, {"unrar", "-p:a", false},
-	{"htpasswd", "-b:L -nb:L -bn:L -bc:L -cb:L -bB:L -Bb:L -nbB:L -bnB:L -cbB:L", false}, {"useradd", "-p:b", false}, {"usermod", "-p:b", false},
-	{"ldapsearch", "-w:b", false}, {"ldapmodify", "-w:b", false}, {"ldapadd", "-w:b", false}, {"ldapdelete", "-w:b", false}, {"ldapwhoami", "-w:b", false},
-	{"ldappasswd", "-w:b -s:b -a:b", false}, {"ldapcompare", "-w:b", false}, {"kadmin", "-w:v -pw:v", false}, {"kadmin.local", "-pw:v", false},
-	{"snmpwalk", snmpFlags, false}, {"snmpget", snmpFlags, false}, {"snmpset", snmpFlags, false}, {"snmpgetnext", snmpFlags, false}, {"snmpbulkwalk", snmpFlags, false},
-	{"snmpbulkget", snmpFlags, false}, {"snmptable", snmpFlags, false}, {"snmptrap", snmpFlags, false}, {"snmpstatus", snmpFlags, false}, {"snmpdf", snmpFlags, false},
-	{"snmpinform", snmpFlags, false}, {"trapsess", snmpFlags, false}, {"snmp-check", "-c:b", false}, {"braa", "1u", false}, {"check_snmp", "-C:b -A:b -X:b", false},
-	{"docker", "-p:b", true}, {"podman", "-p:b", true}, {"nerdctl", "-p:b", true}, {"helm", "-p:b", true}, {"skopeo", "-p:b", true},
-	{"oras", "-p:b", true}, {"az", "-p:b", true}, {"oc", "-p:b", true}, {"cf", "-p:b", true}, {"vault", "login:1", false},
-	{"smbclient", "-U:u --user:u", false}, {"rpcclient", "-U:u", false}, {"winexe", "-U:u", false}, {"smbmap", "-p:v", false}, {"net", "user:2 -U:u", false}, {"kinit", "<<<:v", false}, {"mc", "set:4 add:4", false}, {"minio", "set:4", false},
-	{"rdesktop", "-p:v", false}, {"nxc", "-p:v", false}, {"crackmapexec", "-p:v", false}, {"evil-winrm", "-p:v", false}, {"psexec", "-p:v", false}, {"schtasks", "/rp:v", false},
-	{"ipmitool", "-P:b", false}, {"ipmipower", "-p:v", false}, {"lftp", "-u:u", false}, {"ncftp", "-p:v", false}, {"ncftpget", "-p:v", false}, {"ncftpput", "-p:v", false},
-	{"mosquitto_pub", "-P:v", false}, {"mosquitto_sub", "-P:v", false}, {"swaks", "-ap:v", false}, {"sendemail", "-xp:v", false}, {"x11vnc", "-passwd:v", false},
-	{"hydra", "-p:v", false}, {"medusa", "-p:v", false}, {"radtest", "2", false}, {"radclient", "3", false}, {"wpa_passphrase", "2", false}, {"iwconfig", "key:1", false},
-	{"nmcli", "802-11-wireless-security.psk:v wifi-sec.psk:v", false}, {"aws", "aws_secret_access_key:1 aws_session_token:1", false}, {"tcpdump", "-E::", false},
-	{"dig", "-y::", false}, {"nsupdate", "-y::", false}, {"samba-tool", "setpassword:2", false}, {"rconcli", "--password:v", false}, {"svn", "--password:v", false},
+	{"curl", "-u:u --user:u -U:u --proxy-user:u -b:c --cookie:c -E:u --cert:u --oauth2-bearer:v --pass:v", "#:0123469aBfgGijkIlLMnNOpqRsSvVZJ"},
+	{"http", "-a:u --auth:u", "vhbdFIjfS"}, {"https", "-a:u --auth:u", "vhbdFIjfS"}, {"xh", "-a:u --auth:u", "vhbdFIjfS"},
+	{"mysql", "-p:a", mysqlSwitches}, {"mysqldump", "-p:a", mysqlSwitches}, {"mysqladmin", "-p:a", mysqlSwitches}, {"mysqlsh", "-p:a", ""}, {"mysqlimport", "-p:a", mysqlSwitches},
+	{"mariadb", "-p:a", mysqlSwitches}, {"mariadb-dump", "-p:a", mysqlSwitches}, {"mysqlcheck", "-p:a", mysqlSwitches}, {"mysqlbinlog", "-p:a", mysqlSwitches}, {"mysqlshow", "-p:a", mysqlSwitches}, {"mysqlslap", "-p:a", mysqlSwitches},
+	{"mysqlpump", "-p:a", mysqlSwitches}, {"mariadb-admin", "-p:a", mysqlSwitches}, {"mariadb-check", "-p:a", mysqlSwitches}, {"mariadb-backup", "-p:a", ""}, {"xtrabackup", "-p:a", ""}, {"mycli", "-p:a", ""}, {"mongo", "-p:b", "v"}, {"mongosh", "-p:b", "v"},
+	{"mongodump", "-p:b", "v"}, {"mongorestore", "-p:b", "v"}, {"mongoexport", "-p:b", "v"}, {"mongoimport", "-p:b", "v"}, {"mongostat", "-p:b", "v"}, {"redis-cli", "-a:v --pass:v", ""}, {"valkey-cli", "-a:v --pass:v", ""}, {"keydb-cli", "-a:v --pass:v", ""}, {"redis-benchmark", "-a:v", "ql"}, {"cqlsh", "-p:v", ""}, {"sqlcmd", "-P:b", "CEbNeIjkmnrRuXx"}, {"bcp", "-P:b", ""},
+	{"tsql", "-P:b", ""}, {"isql", "3", ""}, {"sqlplus", "/", ""}, {"expdp", "/", ""}, {"impdp", "/", ""}, {"rman", "target:/", ""},
+	{"influx", "-password:v -p:v", ""}, {"etcdctl", "--user:u", ""}, {"rabbitmqctl", "add_user:2 change_password:2 authenticate_user:2", ""},
+	{"sshpass", "-p:b", "ve"}, {"plink", "-pw:v", ""}, {"pscp", "-pw:v", ""}, {"psftp", "-pw:v", ""}, {"putty", "-pw:v", ""},
+	{"ssh-keygen", "-N:v -P:v", ""}, {"openssl", "-k:v -K:v", ""}, {"gpg", "--passphrase:v", ""}, {"keytool", "-storepass:v -keypass:v", ""},
+	{"zip", "-P:b", "rqj0123456789eumyxoFlndtv"}, {"unzip", "-P:b", "rqj0123456789eumyxoFlndtv"}, {"7z", "-p:a", ""}, {"7za", "-p:a", ""}, {"rar", "-p:a -hp:a", ""}, {"unrar", "-p:a", ""},
+	{"htpasswd", "-b:L", "cnBmdsp25iDv"}, {"useradd", "-p:b", "mMNorlUDaL"}, {"usermod", "-p:b", "mMNorlUDaL"},
+	{"ldapsearch", "-w:b", "xZLnvcCMNkQIutTAa"}, {"ldapmodify", "-w:b", "xZLnvcCMNkQIutTAa"}, {"ldapadd", "-w:b", "xZLnvcCMNkQIutTAa"}, {"ldapdelete", "-w:b", "xZLnvcCMNkQIutTAa"}, {"ldapwhoami", "-w:b", "xZLnvcCMNkQIutTAa"},
+	{"ldappasswd", "-w:b -s:b -a:b", "xZLnvcCMNkQIutTAa"}, {"ldapcompare", "-w:b", "xZLnvcCMNkQIutTAa"}, {"kadmin", "-w:v -pw:v", ""}, {"kadmin.local", "-pw:v", ""},
+	{"snmpwalk", snmpFlags, ""}, {"snmpget", snmpFlags, ""}, {"snmpset", snmpFlags, ""}, {"snmpgetnext", snmpFlags, ""}, {"snmpbulkwalk", snmpFlags, ""},
+	{"snmpbulkget", snmpFlags, ""}, {"snmptable", snmpFlags, ""}, {"snmptrap", snmpFlags, ""}, {"snmpstatus", snmpFlags, ""}, {"snmpdf", snmpFlags, ""},
+	{"snmpinform", snmpFlags, ""}, {"trapsess", snmpFlags, ""}, {"snmp-check", "-c:b", ""}, {"braa", "1u", ""}, {"check_snmp", "-C:b -A:b -X:b", ""},
+	{"docker", "", ""}, {"podman", "", ""}, {"nerdctl", "", ""}, {"helm", "", ""}, {"skopeo", "", ""},
+	{"oras", "", ""}, {"az", "", ""}, {"oc", "", ""}, {"cf", "", ""}, {"vault", "login:1", ""},
+	{"smbclient", "-U:u --user:u", "NkPEgV"}, {"rpcclient", "-U:u", "NkPEgV"}, {"winexe", "-U:u", ""}, {"smbmap", "-p:v", ""}, {"net", "user:2 -U:u", "kPN"}, {"kinit", "<<<:v", ""}, {"mc", "set:4 add:4", ""}, {"minio", "set:4", ""},
+	{"rdesktop", "-p:v", ""}, {"nxc", "-p:v", ""}, {"crackmapexec", "-p:v", ""}, {"evil-winrm", "-p:v", ""}, {"psexec", "-p:v", ""}, {"schtasks", "/rp:v", ""},
+	{"ipmitool", "-P:b", "vac"}, {"ipmipower", "-p:v", ""}, {"lftp", "-u:u", ""}, {"ncftp", "-p:v", ""}, {"ncftpget", "-p:v", ""}, {"ncftpput", "-p:v", ""},
+	{"mosquitto_pub", "-P:v", "dqlnNvR"}, {"mosquitto_sub", "-P:v", "dqlnNvR"}, {"swaks", "-ap:v", ""}, {"sendemail", "-xp:v", ""}, {"x11vnc", "-passwd:v", ""},
+	{"hydra", "-p:v", ""}, {"medusa", "-p:v", ""}, {"radtest", "2", ""}, {"radclient", "3", ""}, {"wpa_passphrase", "2", ""}, {"onesixtyone", "2", ""}, {"wbinfo", "-a:u", ""}, {"racadm", "-p:v", ""}, {"ab", "-A:u -P:u", "kdSvlriq"}, {"hey", "-a:u", ""},
+	{"openfortivpn", "-p:v", "v"}, {"check_mysql", "-p:v", ""}, {"check_http", "-a:u -b:u", "SNvL"}, {"check_ldap", "-P:v", ""}, {"rclone", "obscure:1", ""}, {"iwconfig", "key:1", ""},
+	{"nmcli", "802-11-wireless-security.psk:v wifi-sec.psk:v", ""}, {"aws", "aws_secret_access_key:1 aws_session_token:1", ""}, {"tcpdump", "-E::", "AbdDefhHIJKlLnNOpqStuUvxX#"},
+	{"dig", "-y::", ""}, {"nsupdate", "-y::", ""}, {"samba-tool", "setpassword:2", ""}, {"rconcli", "--password:v", ""}, {"svn", "--password:v", ""},
+	{"gh", "", ""}, {"gcloud", "", ""}, {"consul", "", ""}, {"heroku", "", ""}, {"fly", "", ""}, {"flyctl", "", ""}, {"doppler", "", ""}, {"pulumi", "", ""}, {"iscsiadm", "", ""}, {"crane", "", ""},
 }
+
+// subcommands are flags that carry a secret behind a subcommand only. The programs
+// are all in Programs.
+var subcommands = parseSubcommands(`
+	docker podman nerdctl oc cf crane | ** login | -p:b
+	helm skopeo oras | ** login | -p:b
+	az | login | -p:b
+	az | acr login | -p:b
+	az | sql|mysql|postgres|mariadb|synapse | -p:b
+	az | vm user | -p:b
+	az | keyvault secret set | --value:v
+	az | ** shared-key update|set|reset|create | --value:v -v:v
+	az | ** keys set|update | --key-value:v
+	az | containerapp secret set | --secrets:= -s:=
+	aws | secretsmanager create-secret|put-secret-value|update-secret | --secret-string:v
+	aws | ssm put-parameter | --value:v
+	gcloud | ** reset-password|set-password | --password:v
+	vault | kv put|patch | *:=
+	vault | write auth/* | *:=
+	gh | secret set | -b:b --body:v
+	heroku | config:set | *:=
+	fly flyctl | secrets set | *:=
+	doppler | secrets set | *:=
+	consul | kv put *pass*|*secret*|*token*|*key | put:2
+	pulumi | config set +--secret | set:2
+	iscsiadm | +*.password* | -v:v --value:v
+`)
+
+// A subcommand is flags of a program, and what has to stand before them.
+type subcommand struct {
+	path  []string
+	flags string
+}
+
+func parseSubcommands(text string) map[string][]subcommand {
+	t := map[string][]subcommand{}
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		f := strings.Split(strings.TrimSpace(line), " | ")
+		for name := range strings.FieldsSeq(f[0]) {
+			t[name] = append(t[name], subcommand{strings.Fields(f[1]), f[2]})
+		}
+	}
+	return t
+}
+
+const mysqlSwitches = "AbBCEfGHiIjLnNqrsStTvVwWXod"
 
 const snmpFlags = "-c:b -A:b -X:b"
 
@@ -71,62 +125,124 @@ func indexPrograms() map[string]*Program {
 	return t
 }
 
-// maxCommand bounds how far the arguments of one command are looked at.
-const maxCommand = 4096
+// maxCommand bounds how far the arguments of one command are looked at, maxPath
+// how far its subcommand, maxReadings how many programs that a line names are
+// followed at once.
+const (
+	maxCommand  = 4096
+	maxPath     = 512
+	maxReadings = 4
+)
 
-// Command handles the command line that begins with a program's name, to the
-// end of its line. Programs that it names further on take over there, so each
-// line is read once.
+// Command handles the command line that begins with a program's name, to the end
+// of its line, of its quotes, or of the list that its arguments are. All programs
+// that it names further on are followed there as well, so that each line is read
+// once and a name that is only a word hides none of the others.
 func (s *Phrases) Command(a, b int) {
 	t := s.T
-	if a < s.commandDone || b >= len(t) || !shape.Blank(t[b]) || a > 0 && (scan.LabelSet[t[a-1]] || t[a-1] == '=') {
+	if a < s.commandDone || a > 0 && scan.LabelSet[t[a-1]] {
 		return
 	}
-	c := commandLine{s: s, end: min(s.LineEnd(b), b+maxCommand)}
-	c.login = strings.Contains(t[b:c.end], "login")
-	s.commandDone = c.end
-	c.start(programIndex[strings.ToLower(t[a:b])])
-	for i := s.Blanks(b); i < c.end; i = s.Blanks(i) {
-		n := c.word(i)
-		if n == i { // more blanks than are skipped at once
-			i++
-			continue
-		}
-		c.argument(i, n)
-		i = n
+	name := t[a:b]
+	if shape.HasFold(t[b:min(len(t), b+4)], ".exe") {
+		b += 4
 	}
+	if b >= len(t) {
+		return
+	}
+	c := commandLine{s: s, end: min(len(t), b+maxCommand)}
+	if !shape.Blank(t[b]) {
+		if at := s.NextArgument(a, b); at > 0 {
+			c.begin(name, b)
+			c.list(at)
+		}
+		return
+	}
+	c.end = min(s.LineEnd(b), c.end)
+	if q := s.quoteBefore(a); q != 0 {
+		if n := strings.IndexByte(t[b:c.end], q); n >= 0 {
+			c.end = b + n
+		}
+	}
+	s.commandDone = c.end
+	c.begin(name, b)
+	c.words(b, true)
 	c.finish()
 }
 
-// A commandLine is a command whose arguments are being read.
-type commandLine struct {
-	s     *Phrases
-	end   int
-	login bool     // the line is about a login
-	p     *Program // nil: nothing about the words to come is known
-	plain int      // words so far that are no flags
-	want  int      // the one of them that is a secret
-	mode  byte     // how the secret stands in it
-	next  byte     // the mode of the word to come, when a flag announced it
-	last  bool     // the last word is a secret
-	tail  [2]int   // the last word that is no flag
+// quoteBefore is the quote directly before the path of the program that starts at
+// a, 0 for none.
+func (s *Phrases) quoteBefore(a int) byte {
+	a = pathSet.Start(s.T, a, a-scan.MaxLabel)
+	if a > 0 && (s.T[a-1] == '"' || s.T[a-1] == '\'') {
+		return s.T[a-1]
+	}
+	return 0
 }
 
-// start begins the command p; nil is one that nothing is known about.
-func (c *commandLine) start(p *Program) {
-	*c = commandLine{s: c.s, end: c.end, login: c.login}
-	if p == nil || p.login && !c.login {
+var pathSet = shape.NewSet(shape.Alphabet + "_-./\\:")
+
+// A commandLine is a command whose arguments are being read.
+type commandLine struct {
+	s        *Phrases
+	end      int
+	readings [maxReadings]reading
+	n        int
+}
+
+// A reading is what one program means by the words.
+type reading struct {
+	flags    [3]string // of the program, and of its subcommands
+	switches string
+	plain    int    // words so far that are no flags
+	want     int    // the one of them that is a secret
+	mode     byte   // how the secret stands in it
+	next     byte   // the mode of the word to come, when a flag announced it
+	last     bool   // the last word is a secret
+	tail     [2]int // the last word that is no flag
+}
+
+// begin follows the program with this name, whose words begin at i. It takes the
+// place of one that had no words so far.
+func (c *commandLine) begin(name string, i int) {
+	p := programIndex[strings.ToLower(name)]
+	if p == nil {
 		return
 	}
-	c.p = p
-	if f := p.flags; len(f) <= 2 {
-		c.position(f)
+	r := reading{flags: [3]string{p.flags}, switches: p.switches}
+	if subs := subcommands[p.Name]; len(subs) > 0 {
+		words := c.path(i)
+		n := 0
+		for _, sub := range subs {
+			if n+1 < len(r.flags) && argv.Match(words, sub.path) {
+				n++
+				r.flags[n] = sub.flags
+			}
+		}
 	}
+	if f := p.flags; f != "" && len(f) <= 2 {
+		r.position(f)
+	}
+	if c.n > 0 && c.readings[c.n-1].plain == 0 && c.readings[c.n-1].next == 0 && !c.readings[c.n-1].last {
+		c.n--
+	}
+	if c.n == maxReadings {
+		copy(c.readings[:], c.readings[1:])
+		c.n--
+	}
+	c.readings[c.n] = r
+	c.n++
+}
+
+// path is the words behind a program among which its subcommand is, of whatever
+// form.
+func (c *commandLine) path(i int) []string {
+	return strings.FieldsFunc(c.s.Peek(i, min(maxPath, c.end-i)), func(r rune) bool { return strings.ContainsRune(" \t\r\n,\"'[]", r) })
 }
 
 // position notes which word that is no flag is a secret: a number, then how it
 // stands there.
-func (c *commandLine) position(mode string) {
+func (c *reading) position(mode string) {
 	c.plain, c.want, c.mode = 0, 1, mode[len(mode)-1]
 	if shape.Digit(mode[0]) {
 		c.want = int(mode[0] - '0')
@@ -135,6 +251,41 @@ func (c *commandLine) position(mode string) {
 		c.mode = 'v'
 	}
 }
+
+// words reads the words from i on. Those in quotes that hold several words may be
+// a command of their own, where deep is set.
+func (c *commandLine) words(i int, deep bool) {
+	for i = c.s.Blanks(i); i < c.end; i = c.s.Blanks(i) {
+		n := c.word(i)
+		if n == i { // more blanks than are skipped at once
+			i++
+			continue
+		}
+		if w := c.s.T[i:n]; !c.argument(i, n) && deep && (w[0] == '"' || w[0] == '\'') && strings.IndexByte(w, ' ') > 0 {
+			inner := commandLine{s: c.s, end: n - 1}
+			inner.words(i+1, false)
+			inner.finish()
+		}
+		i = n
+	}
+}
+
+// list reads the arguments of a list, of which the first one starts at i.
+func (c *commandLine) list(i int) {
+	s := c.s
+	for n := 0; i > 0 && i < c.end && n < maxArguments; n++ {
+		end := s.ArgumentEnd(i, c.end)
+		if end > i {
+			c.argument(i, end)
+		}
+		s.commandDone = end
+		i = s.NextArgument(i, end)
+	}
+	c.finish()
+}
+
+// maxArguments bounds the arguments of a list.
+const maxArguments = 256
 
 // word is the end of the word at i, with its quoted parts.
 func (c *commandLine) word(i int) int {
@@ -152,77 +303,121 @@ func (c *commandLine) word(i int) int {
 	return min(i, c.end)
 }
 
-// argument handles the word t[i:end].
-func (c *commandLine) argument(i, end int) {
+// argument handles the word t[i:end], and says whether something of it was masked.
+func (c *commandLine) argument(i, end int) bool {
 	w := c.s.T[i:end]
-	if next := c.next; next != 0 {
-		c.next = 0
-		if w[0] != '-' || next == 'b' || next == 'v' && len(w) > 3 && w[1] != '-' {
-			c.secret(i, end, next)
-			return
-		}
-	}
-	switch {
-	case w[0] == '|' || w[0] == ';' || w == "&&" || w == "&":
+	if w[0] == '|' || w[0] == ';' || w == "&&" || w == "&" {
 		c.finish()
-		c.start(nil)
-	case c.p == nil || c.plain == 0 || w[0] == '/':
-		if p := programIndex[w[strings.LastIndexByte(w, '/')+1:]]; p != nil {
-			c.start(p)
-			return
+		return false
+	}
+	masked := false
+	for k := range c.readings[:c.n] {
+		masked = c.read(&c.readings[k], w, i, end) || masked
+	}
+	if !masked && w[0] != '-' {
+		name := argv.Name(w)
+		if n := strings.LastIndexByte(name, '='); n >= 0 {
+			name = name[n+1:]
 		}
-	}
-	if c.p == nil || c.flag(w, i, end) || w[0] == '-' || w[0] == '+' {
-		return
-	}
-	c.plain++
-	c.tail = [2]int{i, end}
-	if c.plain == c.want {
-		c.secret(i, end, c.mode)
+		c.begin(strings.Trim(name, "\"'`($"), end)
 	}
 	if w[len(w)-1] == ';' {
 		c.finish()
-		c.start(nil)
 	}
+	return masked
+}
+
+// read handles a word as r's program means it.
+func (c *commandLine) read(r *reading, w string, i, end int) bool {
+	if next := r.next; next != 0 {
+		r.next = 0
+		if w[0] != '-' || next == 'b' || next == 'v' && len(w) > 3 && w[1] != '-' {
+			return c.secret(i, end, next)
+		}
+	}
+	if known, masked := c.flag(r, w, i, end); known || w[0] == '-' || w[0] == '+' {
+		return masked
+	}
+	r.plain++
+	r.tail = [2]int{i, end}
+	return r.plain == r.want && c.secret(i, end, r.mode)
 }
 
 // flag handles w when it is one of the program's flags.
-func (c *commandLine) flag(w string, i, end int) bool {
-	for f := range strings.FieldsSeq(c.p.flags) {
-		name, mode, ok := strings.Cut(f, ":")
-		if !ok || !strings.HasPrefix(w, name) {
-			continue
-		}
-		short := len(name) == 2 && name[0] == '-'
-		switch m := mode[0]; {
-		case m == 'L':
-			c.last = c.last || w == name
-		case name[0] != '-' && (shape.Digit(m) || m == '/'):
-			if w != name || c.plain > 2 {
+func (c *commandLine) flag(r *reading, w string, i, end int) (known, masked bool) {
+	for _, flags := range r.flags {
+		for f := range strings.FieldsSeq(flags) {
+			k := strings.LastIndexByte(f[:len(f)-1], ':')
+			if k < 1 {
 				continue
 			}
-			c.position(mode)
-		case w == name:
-			if m != 'a' {
-				c.next = m
+			if known, masked = c.oneFlag(r, f[:k], f[k+1:], w, i, end); known {
+				return true, masked
 			}
-		case w[len(name)] == '=' && !(short && m == 'a'):
-			c.secret(i+len(name)+1, end, m)
-		case m == 'a' || m == 'b' || short && m != 'v':
-			c.secret(i+len(name), end, m)
-		default:
-			continue
 		}
-		return true
 	}
-	return false
+	return false, false
+}
+
+// oneFlag handles w when it is the flag name.
+func (c *commandLine) oneFlag(r *reading, name, mode, w string, i, end int) (known, masked bool) {
+	short := len(name) == 2 && name[0] == '-'
+	m := mode[0]
+	at := len(name) // where the value starts that is attached
+	switch {
+	case name == "*":
+		return w[0] != '-' && strings.IndexByte(w, '=') > 0, w[0] != '-' && strings.IndexByte(w, '=') > 0 && c.secret(i, end, m)
+	case short && r.switches != "":
+		if at = cluster(w, name[1], r.switches); at == 0 {
+			return false, false
+		}
+	case !strings.HasPrefix(w, name):
+		return false, false
+	}
+	switch {
+	case m == 'L':
+		r.last = r.last || at == len(w) || short && r.switches != ""
+	case name[0] != '-' && (shape.Digit(m) || m == '/') && name[0] != '/':
+		if w != name || r.plain > 3 {
+			return false, false
+		}
+		r.position(mode)
+	case at == len(w):
+		if m != 'a' {
+			r.next = m
+		}
+	case w[at] == '=' && !(short && m == 'a'):
+		return true, c.secret(i+at+1, end, m)
+	case m == 'a' || m == 'b' || short && m != 'v':
+		return true, c.secret(i+at, end, m)
+	default:
+		return false, false
+	}
+	return true, false
+}
+
+// cluster is where the value of the flag of one letter starts in w, behind flags
+// without a value; 0 when w has no such flag.
+func cluster(w string, letter byte, switches string) int {
+	if len(w) < 2 || w[0] != '-' {
+		return 0
+	}
+	for i := 1; i < len(w); i++ {
+		if w[i] == letter {
+			return i + 1
+		}
+		if strings.IndexByte(switches, w[i]) < 0 {
+			return 0
+		}
+	}
+	return 0
 }
 
 // secret masks the part of t[i:end] that its mode means, without its quotes.
-func (c *commandLine) secret(i, end int, mode byte) {
+func (c *commandLine) secret(i, end int, mode byte) bool {
 	s, t := c.s, c.s.T
 	if i >= end {
-		return
+		return false
 	}
 	if q := t[i]; end > i+1 && (q == '"' || q == '\'') {
 		i++
@@ -244,29 +439,49 @@ func (c *commandLine) secret(i, end int, mode byte) {
 		if n := strings.LastIndexByte(w, '@'); n > k {
 			end = i + n
 		}
+	case '=':
+		k = strings.IndexByte(w, '=')
 	case ':':
 		k = strings.LastIndexByte(w, ':')
 	case 'c':
 		s.Pairs(i, end, false)
-		return
+		return true
 	default:
 		k = 0
 		i--
 	}
 	i += k + 1
-	if k < 0 || i >= end || t[i:end] == "*" || t[i:end] == "-" {
-		return
+	if k < 0 || i >= end || t[i:end] == "*" || t[i:end] == "-" || ports.Only(t[i:end]) && strings.IndexByte(t[i:end], ':') > 0 {
+		return false
 	}
 	head := t[i:min(end, i+scan.GuardLen)]
 	if shape.Fold(head, scan.Nothing) && mode != 'v' && mode != 'u' || !s.Harmless(scan.Label{Label: words.Label{Noun: words.Pass}}, scan.Value{Start: i, End: end, After: end, Quote: '"'}, head) {
 		s.Mask(i, end, scan.Password)
+		s.arguments = append(s.arguments, scan.Span{Start: i, End: end})
+		return true
 	}
+	return false
 }
 
-// finish masks the last word where that is the secret.
-func (c *commandLine) finish() {
-	if c.last && c.plain >= 2 {
-		c.secret(c.tail[0], c.tail[1], 'v')
+// ports are what a mapping of ports is made of, with a colon.
+var ports = shape.NewSet("0123456789:.")
+
+// Argument says whether i is in an argument that is masked already: its parts are
+// no labels. It is asked in the order of the text.
+func (s *Phrases) Argument(i int) bool {
+	for s.argumentAt < len(s.arguments) && s.arguments[s.argumentAt].End <= i {
+		s.argumentAt++
 	}
-	c.last = false
+	return s.argumentAt < len(s.arguments) && s.arguments[s.argumentAt].Start <= i
+}
+
+// finish ends the commands that were followed: it masks the last word where that
+// is the secret.
+func (c *commandLine) finish() {
+	for k := range c.readings[:c.n] {
+		if r := &c.readings[k]; r.last && r.plain >= 2 {
+			c.secret(r.tail[0], r.tail[1], 'v')
+		}
+	}
+	c.n = 0
 }

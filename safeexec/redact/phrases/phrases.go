@@ -21,6 +21,9 @@ type Phrases struct {
 
 	phraseDone, fileDone, commandDone, keyDone int
 	searchDone                                 [3]int // of the words that search a line
+
+	arguments  []scan.Span // of commands, masked
+	argumentAt int         // the first of them that is not passed
 }
 
 // A Rule is a phrase of a configuration language or protocol, and what follows

@@ -193,13 +193,45 @@ func TestCommands(t *testing.T) {
 		"echo x | mysql -p‹harbor›\n",
 		"mysql -p$PASSWORD db\n",
 		"curl -u bob:${PASSWORD} https://h\n",
-		"x=curl -u bob:harbor\n",
+		"x=curl -u bob:‹harbor›\n",
 		"curl -b=\n",
 		"curl\n",
 		"iwconfig wlan0 key ‹s:harbor›\n",
 		"redis-cli -a ‹harbor› ping\n",
 		"ssh-keygen -t ed25519 -N '' -f k\n",
 		"openssl rsa -passin pass:‹harbor›\n",
+		"curl -su bob:‹harbor› https://h\n",
+		"curl -sSu 'bob:‹harbor›' https://h\n",
+		"curl -svb sid=‹harbor› https://h\n",
+		"curl -Xu bob:harbor https://h\n",
+		"mysql -vvp‹harbor› orders\n",
+		"ldapsearch -LLLxw ‹harbor› -b dc=x\n",
+		"http check failed: curl -u bob:‹harbor› https://h\n",
+		"net core worker: exec mysql -uroot -p‹harbor›\n",
+		"mysql 991 0.0 redis-cli -a ‹harbor›\n",
+		"rabbitmqctl add_user mysql ‹harbor›\n",
+		"docker exec db sh -c \"mysql -uroot -p‹harbor› -e x\"\n",
+		"cmd=\"mysql -p‹harbor› db\" next=curl -p x\n",
+		"docker run --name mongo -p 27017:27017 mongo\n",
+		"az keyvault secret set --vault-name kv -n x --value ‹harbor›\n",
+		"az keyvault secret show --vault-name kv -n x --query value\n",
+		"az network vpn-connection shared-key update -g rg --value ‹harbor›\n",
+		"az functionapp keys set --key-name k --key-value ‹harbor› -g rg\n",
+		"az sql server create -u u -p ‹harbor› -g rg\n",
+		"az vm user update -u u -p ‹harbor› -g rg\n",
+		"az webapp create -p plan -g rg\n",
+		"vault kv put secret/x foo=‹harbor›\n",
+		"pulumi config set --secret x ‹harbor›\n",
+		"[\"curl\",\"-u\",\"bob:‹harbor›\"]\n",
+		"['sshpass', '-p', '‹harbor›', 'ssh']\n",
+		"execve(\"/usr/bin/curl\", [\"curl\", \"-u\", \"bob:‹harbor›\", \"https://h\"], 0x7ffc /* 20 vars */) = 0\n",
+		"a0=\"redis-cli\" a1=\"-a\" a2=\"‹harbor›\" a3=\"ping\"\n",
+		"command:\n- redis-cli\n- -a\n- ‹harbor›\n- ping\n",
+		"command:\n- redis-cli\nargs:\n- -a\n- ‹harbor›\nports: []\n",
+		"{\"Path\": \"redis-cli\",\n \"Args\": [\n  \"-a\",\n  \"‹harbor›\"]}\n",
+		"C:\\tools\\sqlcmd.exe -U sa -P ‹harbor› -S db\n",
+		"[\"curl\", \"wget\"], \"user\": \"bob:harbor\"\n",
+		"- curl\n- wget\n",
 	})
 }
 
@@ -237,7 +269,7 @@ func TestRulesTable(t *testing.T) {
 	}
 	seen := map[string]bool{}
 	for _, p := range Programs {
-		if seen[p.Name] || p.Name == "" || p.flags == "" {
+		if seen[p.Name] || p.Name == "" || p.flags == "" && subcommands[p.Name] == nil {
 			t.Errorf("program %q, flags %q", p.Name, p.flags)
 		}
 		seen[p.Name] = true
