@@ -66,6 +66,7 @@ func TestPrinted(t *testing.T) {
 		"AZ keyvault SECRET show":                                                            Fields,
 		"/usr/bin/az account get-access-token --query accessToken -o tsv":                    Cells,
 		"sudo -u root wg show wg0 private-key":                                               Last,
+		"az network express-route show -n e --query serviceProviderProvisioningState -o tsv": Fields,
 		"wg show wg0 public-key":                                                             Unknown,
 		"kubectl -n prod get secret db":                                                      Fields,
 		"kubectl -n prod get secret db -o jsonpath={.data.password}":                         Cells,

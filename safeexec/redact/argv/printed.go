@@ -281,11 +281,22 @@ func isPublic(query string) bool {
 		if next == '(' {
 			continue
 		}
-		if any = true; !shape.Fold(word, publicFields) {
+		if any = true; !shape.Fold(word, publicFields) && !publicEnd(word) {
 			return false
 		}
 	}
 	return any
+}
+
+// publicEnd says whether a field ends in a word for what is public: provisioningState.
+func publicEnd(field string) bool {
+	field = strings.ToLower(field)
+	for _, end := range [...]string{"state", "status", "time", "date", "type", "name", "location"} {
+		if strings.HasSuffix(field, end) {
+			return true
+		}
+	}
+	return false
 }
 
 // names says whether one of the words names a secret: db_password, prod/db/token.

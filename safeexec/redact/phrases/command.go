@@ -125,13 +125,15 @@ func indexPrograms() map[string]*Program {
 	return t
 }
 
-// maxCommand bounds how far the arguments of one command are looked at, maxPath
-// how far its subcommand, maxReadings how many programs that a line names are
-// followed at once.
+// maxCommand bounds how far the arguments of one command are looked at, maxPath and
+// maxPathWords how far its subcommand, maxPaths how many programs of a line are
+// asked for theirs, maxReadings how many programs are followed at once.
 const (
-	maxCommand  = 4096
-	maxPath     = 512
-	maxReadings = 4
+	maxCommand   = 4096
+	maxPath      = 256
+	maxPathWords = 24
+	maxPaths     = 8
+	maxReadings  = 4
 )
 
 // Command handles the command line that begins with a program's name, to the end
@@ -155,8 +157,13 @@ func (s *Phrases) Command(a, b int) {
 		if at := s.NextArgument(a, b); at > 0 {
 			c.begin(name, b)
 			c.list(at)
+			return
 		}
-		return
+		if q := t[b]; q != '"' && q != '\'' || a == 0 || b+1 == len(t) || !shape.Blank(t[b+1]) || strings.IndexByte("/\\\"'", t[a-1]) < 0 {
+			return
+		}
+		b++ // behind a path in quotes
+		a = b
 	}
 	c.end = min(s.LineEnd(b), c.end)
 	if q := s.quoteBefore(a); q != 0 {
@@ -188,6 +195,7 @@ type commandLine struct {
 	end      int
 	readings [maxReadings]reading
 	n        int
+	paths    int // programs that were asked for their subcommand
 }
 
 // A reading is what one program means by the words.
@@ -210,7 +218,8 @@ func (c *commandLine) begin(name string, i int) {
 		return
 	}
 	r := reading{flags: [3]string{p.flags}, switches: p.switches}
-	if subs := subcommands[p.Name]; len(subs) > 0 {
+	if subs := subcommands[p.Name]; len(subs) > 0 && c.paths < maxPaths {
+		c.paths++
 		words := c.path(i)
 		n := 0
 		for _, sub := range subs {
@@ -237,7 +246,8 @@ func (c *commandLine) begin(name string, i int) {
 // path is the words behind a program among which its subcommand is, of whatever
 // form.
 func (c *commandLine) path(i int) []string {
-	return strings.FieldsFunc(c.s.Peek(i, min(maxPath, c.end-i)), func(r rune) bool { return strings.ContainsRune(" \t\r\n,\"'[]", r) })
+	words := strings.FieldsFunc(c.s.Peek(i, min(maxPath, c.end-i)), func(r rune) bool { return strings.ContainsRune(" \t\r\n,\"'[]", r) })
+	return words[:min(len(words), maxPathWords)]
 }
 
 // position notes which word that is no flag is a secret: a number, then how it

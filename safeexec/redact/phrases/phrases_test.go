@@ -230,6 +230,7 @@ func TestCommands(t *testing.T) {
 		"command:\n- redis-cli\nargs:\n- -a\n- ‹harbor›\nports: []\n",
 		"{\"Path\": \"redis-cli\",\n \"Args\": [\n  \"-a\",\n  \"‹harbor›\"]}\n",
 		"C:\\tools\\sqlcmd.exe -U sa -P ‹harbor› -S db\n",
+		"\"C:\\Program Files\\x\\sqlcmd.exe\" -U sa -P ‹harbor› -S db\n",
 		"[\"curl\", \"wget\"], \"user\": \"bob:harbor\"\n",
 		"- curl\n- wget\n",
 	})
