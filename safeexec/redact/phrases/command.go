@@ -2,6 +2,7 @@ package phrases
 
 import (
 	"strings"
+	"sync"
 
 	"ghostbot/safeexec/redact/argv"
 	"ghostbot/safeexec/redact/scan"
@@ -48,8 +49,8 @@ var Programs = []Program{
 	{"ssh-keygen", "-N:v -P:v", ""}, {"openssl", "-k:v -K:v", ""}, {"gpg", "--passphrase:v", ""}, {"keytool", "-storepass:v -keypass:v", ""},
 	{"zip", "-P:b", "rqj0123456789eumyxoFlndtv"}, {"unzip", "-P:b", "rqj0123456789eumyxoFlndtv"}, {"7z", "-p:a", ""}, {"7za", "-p:a", ""}, {"rar", "-p:a -hp:a", ""}, {"unrar", "-p:a", ""},
 	{"htpasswd", "-b:L", "cnBmdsp25iDv"}, {"useradd", "-p:b", "mMNorlUDaL"}, {"usermod", "-p:b", "mMNorlUDaL"},
-	{"ldapsearch", "-w:b", "xZLnvcCMNkQIutTAa"}, {"ldapmodify", "-w:b", "xZLnvcCMNkQIutTAa"}, {"ldapadd", "-w:b", "xZLnvcCMNkQIutTAa"}, {"ldapdelete", "-w:b", "xZLnvcCMNkQIutTAa"}, {"ldapwhoami", "-w:b", "xZLnvcCMNkQIutTAa"},
-	{"ldappasswd", "-w:b -s:b -a:b", "xZLnvcCMNkQIutTAa"}, {"ldapcompare", "-w:b", "xZLnvcCMNkQIutTAa"}, {"kadmin", "-w:v -pw:v", ""}, {"kadmin.local", "-pw:v", ""},
+	{"ldapsearch", "-w:b", "xZLnvcCMNkQIutA"}, {"ldapmodify", "-w:b", "xZLnvcCMNkQIutA"}, {"ldapadd", "-w:b", "xZLnvcCMNkQIutA"}, {"ldapdelete", "-w:b", "xZLnvcCMNkQIutA"}, {"ldapwhoami", "-w:b", "xZLnvcCMNkQIutA"},
+	{"ldappasswd", "-w:b -s:b -a:b", "xZLnvcCMNkQIutA"}, {"ldapcompare", "-w:b", "xZLnvcCMNkQIutA"}, {"kadmin", "-w:v -pw:v", ""}, {"kadmin.local", "-pw:v", ""},
 	{"snmpwalk", snmpFlags, ""}, {"snmpget", snmpFlags, ""}, {"snmpset", snmpFlags, ""}, {"snmpgetnext", snmpFlags, ""}, {"snmpbulkwalk", snmpFlags, ""},
 	{"snmpbulkget", snmpFlags, ""}, {"snmptable", snmpFlags, ""}, {"snmptrap", snmpFlags, ""}, {"snmpstatus", snmpFlags, ""}, {"snmpdf", snmpFlags, ""},
 	{"snmpinform", snmpFlags, ""}, {"trapsess", snmpFlags, ""}, {"snmp-check", "-c:b", ""}, {"braa", "1u", ""}, {"check_snmp", "-C:b -A:b -X:b", ""},
@@ -96,7 +97,7 @@ var subcommands = parseSubcommands(`
 // A subcommand is flags of a program, and what has to stand before them.
 type subcommand struct {
 	path  []string
-	flags string
+	flags []flag
 }
 
 func parseSubcommands(text string) map[string][]subcommand {
@@ -104,7 +105,7 @@ func parseSubcommands(text string) map[string][]subcommand {
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		f := strings.Split(strings.TrimSpace(line), " | ")
 		for name := range strings.FieldsSeq(f[0]) {
-			t[name] = append(t[name], subcommand{strings.Fields(f[1]), f[2]})
+			t[name] = append(t[name], subcommand{strings.Fields(f[1]), parseFlags(f[2])})
 		}
 	}
 	return t
@@ -114,15 +115,36 @@ const mysqlSwitches = "AbBCEfGHiIjLnNqrsStTvVwWXod"
 
 const snmpFlags = "-c:b -A:b -X:b"
 
-// programIndex finds a program by name.
-var programIndex = indexPrograms()
-
-func indexPrograms() map[string]*Program {
-	t := map[string]*Program{}
+// programs finds a program by name.
+var programs = sync.OnceValue(func() map[string]*program {
+	t := map[string]*program{}
 	for i := range Programs {
-		t[Programs[i].Name] = &Programs[i]
+		p := &program{Program: &Programs[i], own: parseFlags(Programs[i].flags)}
+		if p.switches != "" {
+			p.set = shape.NewSet(p.switches)
+		}
+		t[p.Name] = p
 	}
 	return t
+})
+
+// A program is a Program with its flags apart.
+type program struct {
+	*Program
+	own []flag
+	set *shape.Set // the switches; nil without
+}
+
+// A flag is what stands before a secret.
+type flag struct{ name, mode string }
+
+func parseFlags(text string) (flags []flag) {
+	for f := range strings.FieldsSeq(text) {
+		if k := strings.LastIndexByte(f[:len(f)-1], ':'); k > 0 {
+			flags = append(flags, flag{f[:k], f[k+1:]})
+		}
+	}
+	return flags
 }
 
 // maxCommand bounds how far the arguments of one command are looked at, maxPath and
@@ -200,40 +222,43 @@ type commandLine struct {
 
 // A reading is what one program means by the words.
 type reading struct {
-	flags    [3]string // of the program, and of its subcommands
-	switches string
-	plain    int    // words so far that are no flags
-	want     int    // the one of them that is a secret
-	mode     byte   // how the secret stands in it
-	next     byte   // the mode of the word to come, when a flag announced it
-	last     bool   // the last word is a secret
-	tail     [2]int // the last word that is no flag
+	p     *program
+	more  [2][]flag // of its subcommands
+	plain int       // words so far that are no flags
+	want  int       // the one of them that is a secret
+	mode  byte      // how the secret stands in it
+	next  byte      // the mode of the word to come, when a flag announced it
+	last  bool      // the last word is a secret
+	tail  [2]int    // the last word that is no flag
 }
 
 // begin follows the program with this name, whose words begin at i. It takes the
 // place of one that had no words so far.
 func (c *commandLine) begin(name string, i int) {
-	p := programIndex[strings.ToLower(name)]
+	p := programNamed(name)
 	if p == nil {
 		return
 	}
-	r := reading{flags: [3]string{p.flags}, switches: p.switches}
+	r := reading{p: p}
 	if subs := subcommands[p.Name]; len(subs) > 0 && c.paths < maxPaths {
 		c.paths++
 		words := c.path(i)
 		n := 0
 		for _, sub := range subs {
-			if n+1 < len(r.flags) && argv.Match(words, sub.path) {
+			if n < len(r.more) && argv.Match(words, sub.path) {
+				r.more[n] = sub.flags
 				n++
-				r.flags[n] = sub.flags
 			}
 		}
 	}
 	if f := p.flags; f != "" && len(f) <= 2 {
 		r.position(f)
 	}
-	if c.n > 0 && c.readings[c.n-1].plain == 0 && c.readings[c.n-1].next == 0 && !c.readings[c.n-1].last {
-		c.n--
+	for k := range c.readings[:c.n] { // one of the same program, or one that had but this word, needs no place
+		if o := &c.readings[k]; o.want == 0 && o.next == 0 && !o.last && (o.p == p || o.plain == 0 || o.plain == 1 && o.tail[1] == i && o.more[0] == nil) {
+			*o = r
+			return
+		}
 	}
 	if c.n == maxReadings {
 		copy(c.readings[:], c.readings[1:])
@@ -241,6 +266,20 @@ func (c *commandLine) begin(name string, i int) {
 	}
 	c.readings[c.n] = r
 	c.n++
+}
+
+// programNamed finds a program by the word that starts it, in either case.
+func programNamed(w string) *program {
+	if len(w) < 2 || len(w) > 32 {
+		return nil
+	}
+	if p := programs()[w]; p != nil {
+		return p
+	}
+	if shape.Count(w).Upper == 0 {
+		return nil
+	}
+	return programs()[strings.ToLower(w)]
 }
 
 // path is the words behind a program among which its subcommand is, of whatever
@@ -325,11 +364,12 @@ func (c *commandLine) argument(i, end int) bool {
 		masked = c.read(&c.readings[k], w, i, end) || masked
 	}
 	if !masked && w[0] != '-' {
-		name := argv.Name(w)
-		if n := strings.LastIndexByte(name, '='); n >= 0 {
-			name = name[n+1:]
+		name := strings.Trim(w, "\"'`($")
+		name = name[strings.LastIndexAny(name, `/\=`)+1:]
+		if n := len(name) - len(".exe"); n > 0 && name[n] == '.' && strings.EqualFold(name[n:], ".exe") {
+			name = name[:n]
 		}
-		c.begin(strings.Trim(name, "\"'`($"), end)
+		c.begin(name, end)
 	}
 	if w[len(w)-1] == ';' {
 		c.finish()
@@ -355,13 +395,18 @@ func (c *commandLine) read(r *reading, w string, i, end int) bool {
 
 // flag handles w when it is one of the program's flags.
 func (c *commandLine) flag(r *reading, w string, i, end int) (known, masked bool) {
-	for _, flags := range r.flags {
-		for f := range strings.FieldsSeq(flags) {
-			k := strings.LastIndexByte(f[:len(f)-1], ':')
-			if k < 1 {
-				continue
-			}
-			if known, masked = c.oneFlag(r, f[:k], f[k+1:], w, i, end); known {
+	at := 1
+	if r.p.set != nil && w[0] == '-' { // behind flags without a value
+		at = r.p.set.End(w, 1, len(w))
+	}
+	for _, f := range r.p.own {
+		if known, masked = c.oneFlag(r, f, w, at, i, end); known {
+			return true, masked
+		}
+	}
+	for _, flags := range r.more {
+		for _, f := range flags {
+			if known, masked = c.oneFlag(r, f, w, at, i, end); known {
 				return true, masked
 			}
 		}
@@ -369,24 +414,28 @@ func (c *commandLine) flag(r *reading, w string, i, end int) (known, masked bool
 	return false, false
 }
 
-// oneFlag handles w when it is the flag name.
-func (c *commandLine) oneFlag(r *reading, name, mode, w string, i, end int) (known, masked bool) {
+// oneFlag handles w when it is the flag f. A flag of one letter stands at its place
+// letter.
+func (c *commandLine) oneFlag(r *reading, f flag, w string, letter, i, end int) (known, masked bool) {
+	name, mode := f.name, f.mode
 	short := len(name) == 2 && name[0] == '-'
 	m := mode[0]
 	at := len(name) // where the value starts that is attached
 	switch {
 	case name == "*":
-		return w[0] != '-' && strings.IndexByte(w, '=') > 0, w[0] != '-' && strings.IndexByte(w, '=') > 0 && c.secret(i, end, m)
-	case short && r.switches != "":
-		if at = cluster(w, name[1], r.switches); at == 0 {
+		known = w[0] != '-' && strings.IndexByte(w, '=') > 0
+		return known, known && c.secret(i, end, m)
+	case short:
+		if w[0] != '-' || letter >= len(w) || w[letter] != name[1] {
 			return false, false
 		}
-	case !strings.HasPrefix(w, name):
+		at = letter + 1
+	case w[0] != name[0] || !strings.HasPrefix(w, name):
 		return false, false
 	}
 	switch {
 	case m == 'L':
-		r.last = r.last || at == len(w) || short && r.switches != ""
+		r.last = r.last || at == len(w) || short && r.p.set != nil
 	case name[0] != '-' && (shape.Digit(m) || m == '/') && name[0] != '/':
 		if w != name || r.plain > 3 {
 			return false, false
@@ -404,23 +453,6 @@ func (c *commandLine) oneFlag(r *reading, name, mode, w string, i, end int) (kno
 		return false, false
 	}
 	return true, false
-}
-
-// cluster is where the value of the flag of one letter starts in w, behind flags
-// without a value; 0 when w has no such flag.
-func cluster(w string, letter byte, switches string) int {
-	if len(w) < 2 || w[0] != '-' {
-		return 0
-	}
-	for i := 1; i < len(w); i++ {
-		if w[i] == letter {
-			return i + 1
-		}
-		if strings.IndexByte(switches, w[i]) < 0 {
-			return 0
-		}
-	}
-	return 0
 }
 
 // secret masks the part of t[i:end] that its mode means, without its quotes.

@@ -219,6 +219,7 @@ func TestCommands(t *testing.T) {
 		"az functionapp keys set --key-name k --key-value ‹harbor› -g rg\n",
 		"az sql server create -u u -p ‹harbor› -g rg\n",
 		"az vm user update -u u -p ‹harbor› -g rg\n",
+		"az mysql flexible-server create -u u -p ‹harbor› -g rg\n",
 		"az webapp create -p plan -g rg\n",
 		"vault kv put secret/x foo=‹harbor›\n",
 		"pulumi config set --secret x ‹harbor›\n",
