@@ -232,8 +232,8 @@ type reading struct {
 	tail  [2]int    // the last word that is no flag
 }
 
-// begin follows the program with this name, whose words begin at i. It takes the
-// place of one that had no words so far.
+// begin follows the program with this name, whose words begin at i. The others go
+// on: the name may be a value of theirs.
 func (c *commandLine) begin(name string, i int) {
 	p := programNamed(name)
 	if p == nil {
@@ -254,8 +254,8 @@ func (c *commandLine) begin(name string, i int) {
 	if f := p.flags; f != "" && len(f) <= 2 {
 		r.position(f)
 	}
-	for k := range c.readings[:c.n] { // one of the same program, or one that had but this word, needs no place
-		if o := &c.readings[k]; o.want == 0 && o.next == 0 && !o.last && (o.p == p || o.plain == 0 || o.plain == 1 && o.tail[1] == i && o.more[0] == nil) {
+	for k := range c.readings[:c.n] {
+		if o := &c.readings[k]; o.p == p && o.want == 0 && o.next == 0 && !o.last { // named again
 			*o = r
 			return
 		}

@@ -210,6 +210,7 @@ func TestCommands(t *testing.T) {
 		"net core worker: exec mysql -uroot -p‹harbor›\n",
 		"mysql 991 0.0 redis-cli -a ‹harbor›\n",
 		"rabbitmqctl add_user mysql ‹harbor›\n",
+		"rdesktop -u net -p ‹harbor› 10.0.0.1\n",
 		"docker exec db sh -c \"mysql -uroot -p‹harbor› -e x\"\n",
 		"cmd=\"mysql -p‹harbor› db\" next=curl -p x\n",
 		"docker run --name mongo -p 27017:27017 mongo\n",
