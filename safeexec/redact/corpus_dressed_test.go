@@ -35,7 +35,7 @@ var dressedTemplates = []family{
 	}},
 	{"private numbers", []string{
 		"Private-Key: (256 bit)\npriv:\n    ⟦1d:ad:be:ef:00:11:‹H2›:33:44:55:66:77:88:99:aa:\n    0b:11⟧\npub:\n    04:08:a7:c1\n",
-		"publicExponent: 65537 (0x10001)\nprivateExponent:\n    ⟦00:ad:be:ef:00:11:‹H2›:33:44:55:66:77:88:99:aa:\n    0b:11:aa⟧\nprime1:\n    ⟦00:be:ef:‹H2›⟧\n",
+		"publicExponent: 65537 (0x10001)\nprivateExponent:\n    ⟦00:ad:be:ef:00:11:c3:33:44:55:66:77:88:99:aa:\n    0b:11:aa⟧\nprime1:\n    ⟦00:be:ef:d4⟧\n",
 		"PrivateExponent: ‹B64›\nPrime1: ‹B32›\n",
 	}},
 	{"mappings and pairs", []string{

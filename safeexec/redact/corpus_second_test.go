@@ -38,6 +38,8 @@ var secondTemplates = []family{
 		"Server=h;Database=d;User Id=sa;Password=‹W›;\n",
 		"Data Source=h;User ID=u;Password=‹W›;Persist Security Info=True\n",
 		"host=h port=5432 user=u password=‹W› dbname=d\n",
+		"~DB_PASSWORD=\"‹W›\n‹W›\"\nhost=a\n",
+		"~export TOKEN='‹W›\nline two ‹W›'\n",
 		"User Id=u;Password=‹W›;Data Source=(DESCRIPTION=(ADDRESS=(HOST=h)))\n",
 		"u:‹W›@tcp(192.0.2.1:3306)/db?parseTime=true\n",
 		"sqlplus scott/‹W›@orcl\n",

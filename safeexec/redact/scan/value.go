@@ -211,10 +211,38 @@ func (s *Text) Extend(v Value) int {
 			s.unquoted(&v, len(s.T))
 		}
 	}
+	if v.Open {
+		if end := s.closedLater(v); end > 0 {
+			return end
+		}
+	}
 	if v.Quote == 0 || v.Open {
 		return s.Wrapped(v.Start, v.End)
 	}
 	return v.End
+}
+
+// A quoted value may go on over some lines (.env files, shells): as far as the next quote of its
+// kind, when that ends a line, as no opening one does.
+const (
+	laterLines = 12
+	laterBytes = 2048
+)
+
+// closedLater is the closing quote of v on a later line, 0 when there is none.
+func (s *Text) closedLater(v Value) int {
+	if v.slashes > 0 || v.Quote == '{' || v.Quote == '`' || v.End == v.Start {
+		return 0
+	}
+	rest := s.Peek(v.End, laterBytes)
+	n := strings.IndexByte(rest, v.Quote)
+	if n < 0 || strings.Count(rest[:n], "\n") > laterLines || strings.Contains(rest[:n], "\n\n") || v.Quote == '\'' && n > 0 && shape.Letter(rest[n-1]) && n+1 < len(rest) && shape.Letter(rest[n+1]) {
+		return 0
+	}
+	if after := strings.TrimLeft(rest[n+1:], ",;)}] \t\r"); after != "" && after[0] != '\n' {
+		return 0
+	}
+	return v.End + n
 }
 
 // Onward extends a password past a sign that ends most values, where what

@@ -53,7 +53,7 @@ var Vendors = []Vendor{
 	// machine learning
 	{"sk-proj-", SetURL, 20, 0}, {"sk-svcacct-", SetURL, 20, 0}, {"sk-admin-", SetURL, 20, 0}, {"sk-ant-", SetURL, 20, 0}, {"sk-or-", SetURL, 20, 0}, {"sk-lf-", SetURL, 20, 0}, {"sk-", SetAlnum, 20, 0}, {"hf_", SetAlnum, 30, 0},
 	{"api_org_", SetAlnum, 30, 0}, {"gsk_", SetAlnum, 30, 0}, {"xai-", SetAlnum, 40, 0}, {"pplx-", SetAlnum, 40, 0}, {"r8_", SetAlnum, 30, 0}, {"nvapi-", SetURL, 30, 0}, {"lsv2_", SetWord, 30, 0},
-	{"csk-", SetAlnum, 40, 0}, {"fw_", SetAlnum, 22, 0}, {"tgp_v1_", SetURL, 30, 0},
+	{"csk-", SetAlnum, 40, 0}, {"fw_", SetAlnum, 22, 0}, {"tgp_v1_", SetURL, 30, 0}, {"AQ.", SetURL, 40, 0},
 	// applications
 	{"sk_live_", SetAlnum, 10, 0}, {"sk_test_", SetAlnum, 10, 0}, {"rk_live_", SetAlnum, 10, 0}, {"rk_test_", SetAlnum, 10, 0}, {"whsec_", setBase64, 20, 0}, {"shpat_", SetAlnum, 30, 0},
 	{"shpss_", SetAlnum, 30, 0}, {"shpca_", SetAlnum, 30, 0}, {"shppa_", SetAlnum, 30, 0}, {"EAAA", SetURL, 40, 0}, {"sq0atp-", SetURL, 20, 0}, {"sq0csp-", SetURL, 30, 0}, {"EAAC", SetAlnum, 60, 0},
