@@ -21,6 +21,7 @@ import (
 	"ghostbot/bot/slack/kit"
 	"ghostbot/bot/slack/shortcut"
 	"ghostbot/bot/slack/unsure"
+	"ghostbot/bot/typed"
 )
 
 // outside is what people ask outside of cards, and their Home tab; it is there since
@@ -112,7 +113,9 @@ func (f *Front) file(ctx context.Context) {
 }
 
 // requested answers a mention that is a request. Everything else that is said in a
-// case's thread is for the brain. done reports that nothing more is to be done with the event.
+// case's thread is for the brain. Elsewhere whoever names the bot within a message is told how to
+// ask it for something, and nothing is started; in chat about it not again and again.
+// done reports that nothing more is to be done with the event.
 func (f *Front) requested(ctx context.Context, j job, e slackevents.EventsAPIEvent) (done bool) {
 	var channel, thread, ts, user, said string
 	bare := true
@@ -124,18 +127,18 @@ func (f *Front) requested(ctx context.Context, j job, e slackevents.EventsAPIEve
 	default:
 		return false
 	}
-	me := "<@" + f.me.UserID + ">"
-	if !strings.HasPrefix(strings.TrimSpace(said), me) || user == "" || user == f.me.UserID {
+	said, how := typed.Addressed(said, f.me.UserID)
+	if how == typed.Absent || how == typed.Within && !bare || user == "" || user == f.me.UserID {
 		return false
 	}
 	ectx, cancel := context.WithTimeout(ctx, ackWithin)
 	defer cancel()
-	text := f.plain(ectx, strings.ReplaceAll(said, me, " "))
+	text := f.plain(ectx, said)
 	sid, err := f.caseAt(ectx, channel, thread)
 	if err != nil {
 		return true // not acknowledged: Slack delivers it again
 	}
-	if sid != "" && (!entry.Knows(text) || isStop(text) || entry.Opens(text)) {
+	if sid != "" && (how == typed.Within || entry.ForCase(text)) {
 		return false
 	}
 	if !bare { // the same words arrive as a mention
@@ -144,7 +147,13 @@ func (f *Front) requested(ctx context.Context, j job, e slackevents.EventsAPIEve
 	}
 	if f.asked.First("mention " + channel + " " + ts) {
 		a := entry.Asked{User: user, Team: e.TeamID, Channel: channel, Case: sid, Delivery: "words " + channel + " " + ts, Source: kit.Permalink(f.base(), channel, thread, ts)}
-		out := f.counter.Do(ectx, a, text)
+		var out entry.Answer
+		switch {
+		case how == typed.First:
+			out = f.counter.Do(ectx, a, text)
+		case f.asked.First("aside "+channel+" "+user) || entry.Knows(text):
+			out.Text = entry.Aside
+		}
 		if out.Text != "" {
 			f.whisperAbout(a.Delivery, channel, thread, user, out.Text, out.Blocks...)
 		}

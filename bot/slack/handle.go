@@ -17,6 +17,7 @@ import (
 	"ghostbot/bot/slack/link"
 	"ghostbot/bot/slack/unsure"
 	"ghostbot/bot/slack/window"
+	"ghostbot/bot/typed"
 	"ghostbot/safeexec"
 )
 
@@ -25,7 +26,7 @@ func (f *Front) slash(ctx context.Context, j job, c slackgo.SlashCommand) {
 	sctx, done := context.WithTimeout(ctx, ackWithin)
 	defer done()
 	a := entry.Asked{User: c.UserID, Team: c.TeamID, Channel: c.ChannelID, Delivery: "slash " + c.TriggerID}
-	if verb, _, _ := strings.Cut(strings.ToLower(strings.TrimSpace(c.Text)), " "); c.ResponseURL != "" && (verb == "status" || verb == "list" || verb == "rca") {
+	if c.ResponseURL != "" && entry.Reads(c.Text) {
 		f.readOut(ctx, j, c, a)
 		return
 	}
@@ -365,12 +366,13 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		tell(f.counter.Reply(ctx, about, f.plain(ctx, w.text), p.Explain))
 		return nil
 	}
-	text := f.plain(ctx, strings.ReplaceAll(w.text, "<@"+f.me.UserID+">", " "))
+	text, _ := typed.Addressed(w.text, f.me.UserID)
+	text = f.plain(ctx, text)
 	if oneLine(text) == "" {
 		tell("Files and bare mentions are not read. Say in words what they show, or what should be looked at.")
 		return nil
 	}
-	if isStop(text) {
+	if typed.Stop(text) {
 		f.introduce(sid, w.user)
 		if answer, stopped := f.counter.End(ctx, sid, about); !stopped {
 			tell(answer)
@@ -389,16 +391,6 @@ func (f *Front) take(ctx context.Context, sid string, w reply) error {
 		return nil
 	}
 	return err
-}
-
-// isStop reports whether a reply is the word stop and nothing else. In a sentence,
-// a quotation or a code block it is an instruction like any other.
-func isStop(text string) bool {
-	switch strings.ToLower(strings.Trim(strings.TrimSpace(text), ".!")) {
-	case "stop", "halt", "abort", "cancel", "stop it", "please stop", "ghost stop", "/ghost stop":
-		return true
-	}
-	return false
 }
 
 // openReason asks for the reason of a denial that is already stored.

@@ -288,15 +288,6 @@ func TestTextHelpers(t *testing.T) {
 	if got := cut("äöü", 2); got != "ä…" {
 		t.Errorf("cut = %q", got)
 	}
-	for in, want := range map[string]bool{
-		"stop": true, " Stop! ": true, "STOP.": true, "cancel": true, "please stop": true, "/ghost stop": true,
-		"stop the service on port 80": false, "don't stop": false, "": false, "`stop`": false, "```stop```": false, "```\nstop\n```": false,
-		"> stop": false, "\"stop\"": false, "s t o p": false, "stop\nand look at 192.0.2.7": false, "nonstop": false,
-	} {
-		if got := isStop(in); got != want {
-			t.Errorf("isStop(%q) = %v", in, got)
-		}
-	}
 	for in, want := range map[string]string{"plain": "plain", "שלום": "\u2068שלום\u2069", "a مرحبا": "\u2068a مرحبا\u2069", "": ""} {
 		if got := isolate(in); got != want {
 			t.Errorf("isolate(%q) = %q, want %q", in, got, want)

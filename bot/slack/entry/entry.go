@@ -34,6 +34,7 @@ import (
 	"ghostbot/bot/lobby"
 	"ghostbot/bot/show"
 	"ghostbot/bot/slack/kit"
+	"ghostbot/bot/typed"
 )
 
 // Usage is the help text.
@@ -49,8 +50,6 @@ const Usage = "*ghostbot*\n" +
 	"`/ghost help` shows this\n" +
 	"Without a case it is the only open one of the channel. A mention takes the same words, in a channel or in a case's thread. " +
 	"Reply in a case's thread to add facts or correct the bot; write `stop` there to end it."
-
-const words = "investigate, status, list, stop, resume, rca, triage, cleanup, help"
 
 // API is the part of Slack's that is asked here.
 type API interface {
@@ -96,39 +95,40 @@ type Answer struct {
 
 func say(format string, args ...any) Answer { return Answer{Text: fmt.Sprintf(format, args...)} }
 
-// FirstWord splits a text at its first blank, whatever kind of blank that is.
-func FirstWord(s string) (word, rest string) {
-	s = strings.TrimSpace(s)
-	i := strings.IndexFunc(s, unicode.IsSpace)
-	if i < 0 {
-		return s, ""
-	}
-	return s[:i], strings.TrimSpace(s[i:])
-}
-
 // Knows reports whether a text begins with one of the words, as a whole request: what
 // takes a case takes nothing else behind it, so that a sentence is no request.
 func Knows(text string) bool {
-	verb, rest := FirstWord(text)
-	switch strings.ToLower(verb) {
+	switch verb, rest := typed.Request(text); verb {
 	case "investigate":
 		return true
 	case "triage":
 		return rest == "" || strings.HasPrefix(rest, "--")
 	case "status", "list", "resume", "rca", "stop":
-		return !strings.ContainsFunc(rest, unicode.IsSpace) && (rest == "" || strings.HasPrefix(rest, "ghost_") || number(rest) > 0)
+		_, ok := typed.Case(rest)
+		return ok || !strings.ContainsFunc(rest, unicode.IsSpace) && (strings.HasPrefix(rest, "ghost_") || number(rest) > 0)
 	case "cleanup", "help":
 		return rest == ""
 	}
 	return false
 }
 
-// Opens reports whether a request opens a case. In a case's thread such words are for
-// its brain.
-func Opens(text string) bool {
-	verb, _ := FirstWord(text)
-	return strings.EqualFold(verb, "investigate")
+// ForCase reports whether what stands behind the bot's name in a case's thread is for
+// that case, and not a request: what is no whole request, what would open another case,
+// and stop, whose meaning there is narrower.
+func ForCase(text string) bool {
+	verb, rest := typed.Request(text)
+	name, ok := typed.Case(rest)
+	return !Knows(text) || verb == "investigate" || verb == "stop" && ok && name == ""
 }
+
+// Reads reports whether a request only reads.
+func Reads(text string) bool {
+	verb, _ := typed.Request(text)
+	return verb == "status" || verb == "list" || verb == "rca"
+}
+
+// Aside is the answer to a message that names the bot and is not for it.
+const Aside = "Nothing was started: a message is for me when it begins with my name, as in `@ghostbot investigate &lt;symptom&gt;`. `/ghost help` shows what else I take."
 
 func number(s string) int {
 	n, err := strconv.Atoi(s)
@@ -140,8 +140,8 @@ func number(s string) int {
 
 // Do answers one request. What it opens or ends is durable when it returns.
 func (c *Counter) Do(ctx context.Context, a Asked, text string) Answer {
-	verb, rest := FirstWord(text)
-	switch strings.ToLower(verb) {
+	verb, rest := typed.Request(text)
+	switch verb {
 	case "investigate":
 		return c.Investigate(ctx, a, rest)
 	case "status":
@@ -161,7 +161,7 @@ func (c *Counter) Do(ctx context.Context, a Asked, text string) Answer {
 	case "help", "":
 		return say(Usage)
 	}
-	return say("`%s` is not a ghostbot command. Accepted: %s.\n%s", kit.Escape(kit.Cut(show.OneLine(verb), 40)), words, Usage)
+	return say("`%s` is not a ghostbot command. Accepted: %s.\n%s", kit.Escape(kit.Cut(show.OneLine(verb), 40)), strings.Join(typed.Verbs, ", "), Usage)
 }
 
 const again = "Try again in a minute."
@@ -304,7 +304,10 @@ func (c *Counter) triage(ctx context.Context, a Asked, rest string) Answer {
 // open one of the channel; failing that, newest: the one that was closed last. The
 // answer says why there is none.
 func (c *Counter) which(ctx context.Context, a Asked, name, verb string, newest bool) (sid string, no Answer) {
+	name, ok := typed.Case(name)
 	switch {
+	case !ok:
+		return "", none(name)
 	case name != "":
 		return c.known(ctx, a, name)
 	case a.Case != "":
@@ -327,13 +330,17 @@ func (c *Counter) which(ctx context.Context, a Asked, name, verb string, newest 
 	return "", say("No case is open in this channel.")
 }
 
+// none says that there is no case of this name, or none that somebody may hear of.
+func none(name string) Answer {
+	return say("There is no case `%s`. `/ghost list` shows the cases of this channel.", kit.Escape(kit.Cut(show.OneLine(name), 60)))
+}
+
 // known checks that somebody may hear of a case that they name.
 func (c *Counter) known(ctx context.Context, a Asked, name string) (sid string, no Answer) {
-	none := say("There is no case `%s`. `/ghost list` shows the cases of this channel.", kit.Escape(kit.Cut(show.OneLine(name), 60)))
 	info, err := c.o.Desk.Case(ctx, name)
 	switch {
 	case errors.Is(err, bot.ErrNoCase):
-		return "", none
+		return "", none(name)
 	case err != nil:
 		c.o.Log.Error("case is not read", "err", err)
 		return "", say("The case could not be read, and nothing was done. %s", again)
@@ -346,7 +353,7 @@ func (c *Counter) known(ctx context.Context, a Asked, name string) (sid string, 
 	}
 	if !in[info.Opening.Place.Channel] {
 		c.refused(ctx, a, name, "name a case of another channel", "", "whoever is not in the channel of a case is told nothing about it")
-		return "", none // that it exists is told to nobody either
+		return "", none(name) // that it exists is told to nobody either
 	}
 	return name, Answer{}
 }
@@ -399,7 +406,7 @@ func (c *Counter) End(ctx context.Context, sid string, a Asked) (answer string, 
 	err := c.o.Desk.StopOnce(ctx, sid, a.User, a.Delivery)
 	switch {
 	case errors.Is(err, bot.ErrNoCase):
-		return "There is no case `" + kit.Escape(kit.Cut(show.OneLine(sid), 60)) + "`. `/ghost list` shows the cases of this channel.", false
+		return none(sid).Text, false
 	case errors.Is(err, bot.ErrClosed):
 		return "The case `" + kit.Escape(sid) + "` is closed already." + c.found(ctx, sid), false
 	case errors.Is(err, bot.ErrStopping):

@@ -22,6 +22,7 @@ func TestKnows(t *testing.T) {
 	for text, want := range map[string]bool{
 		"investigate x": true, "INVESTIGATE": true, "status": true, "status ghost_20260314_104512": true, "list 2": true, "list": true, "help": true, "cleanup": true,
 		"triage": true, "triage --port 80": true, "resume ghost_1": true, "rca": true, "stop": true,
+		"*status*": true, "Investigate: x": true, "status please": true, "status `ghost_20260314_104512`": true, "/ghost list": true, "status of the case": true, "resume #1": false,
 		"status of the deploy is red": false, "status red": false, "list all hosts": false, "help me": false, "resume the deploy": false, "stop the service": false,
 		"cleanup now": false, "triage this": false, "list -1": false, "list 0": false, "look at 192.0.2.1": false, "": false, "statuses": false,
 	} {
@@ -29,12 +30,17 @@ func TestKnows(t *testing.T) {
 			t.Errorf("Knows(%q) = %v", text, got)
 		}
 	}
-	for in, want := range map[string][2]string{
-		"investigate x": {"investigate", "x"}, "investigate\tx": {"investigate", "x"}, "investigate\nx y": {"investigate", "x y"},
-		" help ": {"help", ""}, "": {"", ""}, "investigate\u00a0x": {"investigate", "x"},
+}
+
+// In a case's thread only whole requests are answered beside the case.
+func TestForCase(t *testing.T) {
+	for text, want := range map[string]bool{
+		"status": false, "*rca*": false, "status ghost_20260314_104512": false, "stop ghost_20260314_104512": false, "list 2": false, "help": false, "status?": false,
+		"stop": true, "stop please": true, "\"stop\"": true, "`stop`": true, "stop?": true, "stop the service": true, "investigate x": true, "Investigate: x": true,
+		"status of the deploy is red": true, "look at 192.0.2.1": true, "": true,
 	} {
-		if word, rest := FirstWord(in); word != want[0] || rest != want[1] {
-			t.Errorf("FirstWord(%q) = %q, %q", in, word, rest)
+		if got := ForCase(text); got != want {
+			t.Errorf("ForCase(%q) = %v", text, got)
 		}
 	}
 }
