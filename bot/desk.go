@@ -213,8 +213,8 @@ func (d *Desk) create(ctx context.Context, open store.Key, c CaseInfo, guards []
 func (d *Desk) Case(ctx context.Context, sid string) (CaseInfo, error) {
 	var c CaseInfo
 	v, err := d.o.DB.Get(ctx, record.Key(sid))
-	if errors.Is(err, store.ErrNotFound) || store.CheckScope(sid) != nil {
-		return c, fmt.Errorf("%w: %s", ErrNoCase, sid)
+	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrInvalid) { // what no store takes as an id is none
+		return c, fmt.Errorf("%w: %.80s", ErrNoCase, sid)
 	}
 	if err != nil {
 		return c, err

@@ -473,3 +473,16 @@ func TestRetryIsNoTakeover(t *testing.T) {
 		t.Errorf("backoff %s, then %s", a, b)
 	}
 }
+
+// What no store takes as an id names no case, and is not repeated at length.
+func TestWhatIsNoID(t *testing.T) {
+	of := newOffice(t, nil)
+	for _, sid := range []string{"`ghost_20260314_104512`", "#1", "../../etc", "", strings.Repeat("x", 500), "\u200bghost_20260314_104512"} {
+		if _, err := of.desk.Case(t.Context(), sid); !errors.Is(err, ErrNoCase) || len(err.Error()) > 200 {
+			t.Errorf("Case(%.40q) = %v", sid, err)
+		}
+	}
+	if err := of.desk.StopOnce(t.Context(), "#1", "U1", "d1"); !errors.Is(err, ErrNoCase) {
+		t.Errorf("StopOnce = %v", err)
+	}
+}

@@ -58,7 +58,7 @@ func NotDone(err error) error {
 // CheckScope refuses what is neither a session id nor [Deployment].
 func CheckScope(scope string) error {
 	if !scopeForm.MatchString(scope) {
-		return fmt.Errorf("scope %q: %w: want a session id or %q", scope, ErrInvalid, Deployment)
+		return fmt.Errorf("scope %.80q: %w: want a session id or %q", scope, ErrInvalid, Deployment)
 	}
 	return nil
 }
@@ -73,7 +73,7 @@ func (k Key) Check() error {
 	}
 	for s := range strings.SplitSeq(k.Name, "/") {
 		if s == "." || s == ".." || !spelled(s, segmentLetters, MaxSegment) {
-			return fmt.Errorf("key %q: %w: segment %q", k.Name, ErrInvalid, s)
+			return fmt.Errorf("key %.80q: %w: segment %.80q", k.Name, ErrInvalid, s)
 		}
 	}
 	return nil
