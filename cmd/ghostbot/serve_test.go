@@ -120,6 +120,10 @@ func TestCheckEdit(t *testing.T) {
 		{"ss -ltn | wc -l", "Not exactly one command: "},
 		{"", "Not exactly one command: "},
 		{"ss -ltn; id", "Not exactly one command: "},
+		{"$ ss -ltn", "Not exactly one command: the text begins with the prompt of a shell ($)"},
+		{"root@host:~# frobnicate", "Not exactly one command: the text begins with the prompt of a shell (#)"},
+		{"> ss -ltn", "Not exactly one command: "},
+		{"curl \u2014max-time 5 http://127.0.0.1:9/", "Not exactly one command: the text has an invisible or unusual character in it: \u2014 (U+2014), a typographic dash; write - or --"},
 		{"curl -H 'authorization: Bearer " + botToken + "' http://192.0.2.1/", "The command contains a credential."},
 	} {
 		if got := p.checkEdit(tc.text); tc.want == "" && got != "" || !strings.HasPrefix(got, tc.want) {

@@ -11,7 +11,8 @@
 //     characters anywhere; anything but plain ASCII in the command word
 //   - more than one command, redirections, expansions, substitutions,
 //     assignments, comments, backgrounding, negation
-//   - a command word that is spelled with quotes or backslashes
+//   - a command word that is spelled with quotes or backslashes, or that is the prompt
+//     of a shell, pasted with the command behind it
 //   - unquoted globs, braces and tildes, which a shell would have replaced
 //
 // Quoting and backslashes in arguments are undone as a POSIX shell would.
@@ -62,6 +63,9 @@ func Parse(text string) Command {
 		src = tame(text)
 	}
 	f, err := parse(src)
+	if p := prompt(text); p != nil {
+		return Command{File: f, Problem: p}
+	}
 	if err != nil {
 		return Command{Problem: first(bad, &Problem{"syntax", "the text is no command line: " + plainError(err)})}
 	}
@@ -149,9 +153,9 @@ func oddRune(r rune, size int, word bool) *Problem {
 	case r < ' ' || r == 0x7f || unicode.IsControl(r):
 		return &Problem{"control-character", "the text has a control character in it"}
 	case word:
-		return &Problem{"command-word", "the command word has a character that is not plain ASCII"}
+		return &Problem{"command-word", "the command word has a character that is not plain ASCII: " + sign(r)}
 	case !unicode.IsLetter(r) && !unicode.IsDigit(r):
-		return &Problem{"odd-character", "the text has an invisible or unusual character in it"}
+		return &Problem{"odd-character", "the text has an invisible or unusual character in it: " + sign(r)}
 	}
 	return nil
 }

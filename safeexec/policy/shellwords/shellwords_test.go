@@ -132,6 +132,22 @@ func TestParseProblems(t *testing.T) {
 		{"a'' b", "command-word", true},
 		{"\\a b", "command-word", true},
 		{"a\\b c", "command-word", true},
+		{"$ a b", "command-word", false},
+		{" $  a", "command-word", false},
+		{"% a", "command-word", false},
+		{"> a", "command-word", false},
+		{">>> a", "command-word", false},
+		{"user@host:~$ a b", "command-word", false},
+		{"root@host:/var/log# a", "command-word", false},
+		{"[root@host ~]# a b", "command-word", false},
+		{"user@host ~ % a", "command-word", false},
+		{"~/src $ a", "command-word", false},
+		{"bash-5.2$ a", "command-word", false},
+		{"switch# a", "command-word", false},
+		{"$ a && b", "command-word", false},
+		{"$ a \u2014b", "command-word", false},
+		{"a % b $", "expansion", true},
+		{"ssh a@b #", "comment", false},
 		{strings.Repeat("a ", MaxText), "too-long", false},
 		{strings.Repeat("(", 300), "too-deep", false},
 	} {
@@ -271,4 +287,41 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("Parse(%q) = %q, quoted and parsed again %q", text, c.Argv, again.Argv)
 		}
 	})
+}
+
+// What a program or a phone made of plain characters is named, with what was meant; what
+// cannot be seen is named by its number.
+func TestSignsAreNamed(t *testing.T) {
+	for text, want := range map[string][]string{
+		"curl \u2014max-time 5": {"\u2014 (U+2014)", "dash", "write - or --"}, "ping \u2013c 1": {"\u2013 (U+2013)", "write - or --"}, "ping \u2212c 1": {"(U+2212)", "write - or --"},
+		"curl \u201chttp://192.0.2.1/\u201d": {"\u201c (U+201C)", "quotation mark", `write "`}, "dig \u2018x\u2019": {"\u2018 (U+2018)", "write '"}, "a \u00abb\u00bb": {`write "`},
+		"a b\u2026": {"\u2026 (U+2026)", "write ..."}, "a\u00a0b c": {"U+00A0", "non-breaking space"}, "a b\u00a0c": {"U+00A0", "write a plain space"}, "a b\u3000c": {"U+3000", "plain space"},
+		"a \ufeffb": {"U+FEFF", "byte order mark", "leave it out"}, "\ufeffa b": {"U+FEFF", "byte order mark"}, "a \u200bb": {"U+200B", "invisible", "leave it out"}, "a \u202eb": {"U+202E"},
+		"p\u0456ng x": {"\u0456 (U+0456)"}, "a \U0001f600": {"(U+1F600)"}, "a x\u0301": {"U+0301"},
+	} {
+		p := Parse(text).Problem
+		if p == nil || len(p.Reason) > 200 {
+			t.Errorf("Parse(%q): %+v", text, p)
+			continue
+		}
+		for _, w := range want {
+			if !strings.Contains(p.Reason, w) {
+				t.Errorf("Parse(%q): %q, want %q", text, p.Reason, w)
+			}
+		}
+		for _, r := range []string{"\u202e", "\u200b", "\ufeff", "\u00a0", "\u0301"} {
+			if strings.Contains(p.Reason, r) {
+				t.Errorf("Parse(%q): the reason has the sign itself in it: %q", text, p.Reason)
+			}
+		}
+	}
+}
+
+// What stands where a prompt would, and is none.
+func TestNoPrompts(t *testing.T) {
+	for _, text := range []string{"grep a$ b", "dig @192.0.2.1 example.com % x", "curl http://192.0.2.1/# x", "ssh root@192.0.2.1 uptime", "date +%H % x", "scp root@host:/a b % c", "ping 50% x", "echo $"} {
+		if p := prompt(text); p != nil {
+			t.Errorf("prompt(%q) = %+v", text, p)
+		}
+	}
 }
