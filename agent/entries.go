@@ -6,7 +6,6 @@ import (
 
 	"ghostbot/agent/hypothesis"
 	"ghostbot/agent/words"
-
 	"ghostbot/safeexec"
 )
 
