@@ -29,7 +29,7 @@ var (
 	words6    = pattern.New(`(?i)\bipv6[ -](?:localhost|loopback)(?: address| interface)?\b|\b(?:localhost|loopback)(?: address)?,? \(?(?:over |via |on |using |with )?(?:ip)?v6\b\)?`)
 	protoPort = pattern.New(`(?i)\b(tcp|udp)(?:[/:-]| +)(\d{2,5})($|[^\d.:\w]|[.:](?:\s|$))`)
 	// misspelt is the word port as people in a hurry type it before a number.
-	misspelt = pattern.New(`(?i)\b(?:prt|pot|potr|porrt|poort|p0rt|prot|portt|por|pport)[ :=]+(\d{2,5})\b`)
+	misspelt = pattern.New(`(?i)\b(?:prt|pot|potr|porrt|poort|p0rt|prot|portt|pport)[ :=]+(\d{2,5})\b`)
 	// apart are a host and a port with something between them that is neither a
 	// colon nor the word port.
 	apart    = pattern.New(`(?i)(^|[\s"'(\[])(\d{1,3}(?:\.\d{1,3}){3}|localhost)(?: ?: | ?, ?| ?\(|,? (?:on|auf) )(\d{4,5})($|[\s,;.)"'!?])`)

@@ -72,6 +72,7 @@ var wordings = []struct {
 	{"192.0.2.20/32 does not answer ping", line{"192.0.2.20", "", symptom.Silent}},
 	{"after the upgrade 192.0.2.20 does not answer", line{"192.0.2.20", "", symptom.Silent}},
 	{"cant conect to 198.51.100.20 on prt 8080, conection refussed", line{"http://198.51.100.20:8080/", "", symptom.Refused}},
+	{"198.51.100.20 no responde por 300 segundos", line{"198.51.100.20", "", symptom.Silent}},
 	{"10.1.2.3 does not answer ping", line{"10.1.2.3", "", symptom.Silent}},
 	{"fe80::1%eth0 port 80 refuses", line{"http://[fe80::1%25eth0]/", "", symptom.Refused}},
 	{"both 127.0.0.1:1001 and 127.0.0.1:1002 fail", line{"http://127.0.0.1:1001/ http://127.0.0.1:1002/", "", symptom.Error}},
