@@ -602,11 +602,17 @@ func sh(t *testing.T, command string) {
 	}
 }
 
+// alone are what the full queues of others would make look like a full queue: the
+// kernel has one counter for all.
+var alone = map[string]bool{"drop by iptables": true, "upstream dropped": true}
+
 func TestNight(t *testing.T) {
 	tools(t, "curl", "ss", "nc", "dig", "openssl", "nstat", "getent")
 	for _, tt := range night {
 		t.Run(tt.name, func(t *testing.T) {
-			t.Parallel()
+			if !alone[tt.name] {
+				t.Parallel()
+			}
 			addr, up := tt.start(t)
 			rep := strings.NewReplacer("ADDR", addr, "UPPORT", port(up), "UP", up, "PORT", port(addr))
 			w := tt.want
