@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -21,6 +22,9 @@ import (
 // The cases with real processes run in a pid namespace of their own, so that no
 // number of another process can ever be meant.
 const inner = "TRIAGE_LAB"
+
+// shares are run side by side, each in a namespace of its own: cases wait more than they work.
+const shares = 3
 
 // TestStaged builds the program and the stage, and runs TestLab inside.
 func TestStaged(t *testing.T) {
@@ -45,17 +49,23 @@ func TestStaged(t *testing.T) {
 	if out, err := exec.Command("unshare", "-pf", "--mount-proc", "true").CombinedOutput(); err != nil {
 		t.Skipf("no private pid namespace: %s", out)
 	}
-	cmd := exec.Command("unshare", "-pf", "--mount-proc", filepath.Join(dir, "stage"), "init", self, "-test.run=^TestLab$/"+os.Getenv("TRIAGE_CASE"), "-test.v", "-test.timeout=480s")
-	cmd.Env = append(os.Environ(), inner+"="+dir)
-	out, err := cmd.CombinedOutput()
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "--- ") || err != nil {
-			t.Log(strings.TrimRight(line, "\n"))
-		}
+	var all sync.WaitGroup
+	for share := range shares {
+		all.Go(func() {
+			cmd := exec.Command("unshare", "-pf", "--mount-proc", filepath.Join(dir, "stage"), "init", self, "-test.run=^TestLab$/"+os.Getenv("TRIAGE_CASE"), "-test.v", "-test.timeout=480s")
+			cmd.Env = append(os.Environ(), inner+"="+dir, fmt.Sprintf("TRIAGE_SHARE=%d", share))
+			out, err := cmd.CombinedOutput()
+			for line := range strings.Lines(string(out)) {
+				if strings.Contains(line, "--- ") || err != nil {
+					t.Log(strings.TrimRight(line, "\n"))
+				}
+			}
+			if err != nil {
+				t.Errorf("share %d: %v", share, err)
+			}
+		})
 	}
-	if err != nil {
-		t.Error(err)
-	}
+	all.Wait()
 }
 
 func build(t *testing.T, argv ...string) {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -31,11 +32,17 @@ func TestLab(t *testing.T) {
 	if os.Getenv(inner) == "" {
 		t.Skip("runs inside of TestStaged")
 	}
-	for _, name := range slices.Sorted(mapKeys(cases)) {
-		t.Run(name, func(t *testing.T) { cases[name](newLab(t)) })
+	share, err := strconv.Atoi(os.Getenv("TRIAGE_SHARE"))
+	if err != nil {
+		t.Fatal(err)
 	}
-	for _, name := range slices.Sorted(mapKeys(statements)) {
-		t.Run(name, func(t *testing.T) { statements[name](newLab(t)) })
+	n := 0
+	for _, staged := range []map[string]func(*lab){cases, statements} {
+		for _, name := range slices.Sorted(mapKeys(staged)) {
+			if n++; n%shares == share {
+				t.Run(name, func(t *testing.T) { staged[name](newLab(t)) })
+			}
+		}
 	}
 }
 
