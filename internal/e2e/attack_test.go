@@ -215,6 +215,7 @@ func TestTwoPeopleNeeded(t *testing.T) {
 // TestKillBetweenClickAndStart: the bot is killed some milliseconds after an
 // approval was sent. What people were told counts, and the command runs at most once.
 func TestKillBetweenClickAndStart(t *testing.T) {
+	t.Parallel()
 	saw := map[string]int{}
 	for i := range 8 {
 		l := newLab(t)

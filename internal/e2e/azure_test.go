@@ -98,6 +98,7 @@ func withAz(t *testing.T) string {
 // TestCaptureWithTheRealAz lets people approve a capture, from the question to the
 // clean-up: the real program, the real az, an Azure on loopback.
 func TestCaptureWithTheRealAz(t *testing.T) {
+	t.Parallel()
 	azure, env := realAzure(t)
 	if err := azure.Container("ghostcaps", "captures"); err != nil {
 		t.Fatal(err)
@@ -147,6 +148,7 @@ func (l *lab) pictures(channel, what string) {
 
 // TestBothEndsWithTheRealAz is the same for a pair, kept encrypted.
 func TestBothEndsWithTheRealAz(t *testing.T) {
+	t.Parallel()
 	azure, env := realAzure(t, func(o *azuresim.Options) {
 		o.Capture = func(string) []byte { return azuresim.Packets("both") } // the same conversation
 	})

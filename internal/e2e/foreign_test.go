@@ -60,6 +60,7 @@ func spoil(s *redis.Server, key, v string) {
 // panics, what is refused is said in one line that names the key or the case, another case goes on, and so does this one
 // when the key is what it was.
 func TestPoisonedKeys(t *testing.T) {
+	t.Parallel()
 	s := redis.Start(t)
 	f := newFleet(t, 1, s.URL())
 	f.run()

@@ -30,6 +30,7 @@ func TestKillAtEveryWrite(t *testing.T) { killAtWrites(t, killSample, newChaos) 
 func TestKillAtEveryWriteWithAModel(t *testing.T) { killAtWrites(t, killSample, newModelChaos) }
 
 func killAtWrites(t *testing.T, sample int, start func(*testing.T) *chaos) {
+	t.Parallel()
 	total := writesOfACase(t, start)
 	switch v := os.Getenv("GHOST_CHAOS"); {
 	case v == "all":

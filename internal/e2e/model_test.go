@@ -188,6 +188,7 @@ call complete_investigation {"confidence":"low","root_cause_summary":"Not worked
 // TestDemoWithAModel plays every incident of the demo with a scripted model: the
 // same services as with the playbook, the same bars.
 func TestDemoWithAModel(t *testing.T) {
+	t.Parallel()
 	for name, want := range map[string]string{
 		"checkout-502": "Nothing listens on 127.0.0.1:", "accept-queue": "The accept queue of port", "dns-servfail": "answers SERVFAIL for inventory.shop.example.com",
 		"expired-certificate": "has expired, so clients refuse it", "healthy": "_Verdict: No fault found_",

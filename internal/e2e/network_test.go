@@ -10,6 +10,7 @@ import (
 // twice, loses answers, refuses, and cuts connections: every message is there
 // once, in order, and every decision counts once.
 func TestSlackMisbehaves(t *testing.T) {
+	t.Parallel()
 	tests := []struct {
 		name   string
 		before []map[string]any // before the slash command

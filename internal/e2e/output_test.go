@@ -52,6 +52,7 @@ func (l *lab) outputs() (names []string, text string) {
 // also when Slack's answer is lost or the bot is killed in between, and without anything that the
 // gate took out.
 func TestLongOutputIsAFile(t *testing.T) {
+	t.Parallel()
 	secret := "xox" + "b-" + strings.Repeat("4", 12) + "-" + strings.Repeat("aB3x", 6)
 	for _, tt := range []struct {
 		name string

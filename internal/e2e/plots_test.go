@@ -58,6 +58,7 @@ func talk(t *testing.T, addr string) {
 // TestPlotsOfALocalCapture is a case that captures packets of this machine with the real
 // tcpdump, reads them, and reports with pictures: the page shows them, and says what they show.
 func TestPlotsOfALocalCapture(t *testing.T) {
+	t.Parallel()
 	addr, _ := gateway(t)
 	port := addr[strings.LastIndexByte(addr, ':')+1:]
 	talk(t, addr)
