@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"strings"
 	"testing"
 
@@ -118,21 +119,42 @@ func TestUnusablePath(t *testing.T) {
 // words why they turn everybody away, and some that only do not know the question.
 func TestTurnedAway(t *testing.T) {
 	tools(t, "curl", "ss", "nc")
-	for says, want := range map[string]string{
-		"-ERR max number of clients reached\r\n":                         `"-ERR max number of clients reached"`,
-		"\x17\x00\x00\x00\xff\x10\x04Too many connections":               `"Too many connections"`,
-		"421 4.3.2 Service shutting down\r\n":                            `"421 4.3.2 Service shutting down"`,
-		"-LOADING Redis is loading the dataset in memory\r\n":            `"-LOADING Redis is loading the dataset in memory"`,
-		"-ERR wrong number of arguments for 'get' command\r\n":           "",
-		"220 mail.example.com ESMTP\r\n502 5.5.2 command not recognized": "",
+	const limit, denied, state, auth = "a limit of connections or clients is reached", "it does not let this client in", "it does not serve just now", "clients without credentials"
+	for _, tt := range []struct{ text, says, quote, kind string }{
+		{"tcp://ADDR fails, clients get an error", "-ERR max number of clients reached\r\n", `"-ERR max number of clients reached"`, limit},
+		{"mysql at ADDR: too many errors", "\x17\x00\x00\x00\xff\x10\x04Too many connections", `"Too many connections"`, limit},
+		{"is mysql at ADDR fine?", "\x1d\x00\x00\x00\xff\x10\x04#08004Too many connections", `"Too many connections"`, limit},
+		{"postgres ADDR does not work", "E\x00\x00\x00=SFATAL\x00VFATAL\x00C53300\x00Msorry, too many clients already\x00\x00", `"sorry, too many clients already"`, limit},
+		{"ssh ADDR is dead", "Exceeded MaxStartups\r\n", `"Exceeded MaxStartups"`, limit},
+		{"ADDR is down", "421 There are too many connected users, please try later.\r\n", `"421 There are too many connected users, please try later."`, limit},
+		{"mysql ADDR does not let the app in", "G\x00\x00\x00\xffi\x04Host '10.0.0.9' is blocked because of many connection errors", `"Host '10.0.0.9' is blocked because of many connection errors"`, denied},
+		{"redis ADDR refuses us", "-DENIED Redis is running in protected mode\r\n", `"-DENIED Redis is running in protected mode"`, denied},
+		{"mail over smtp ADDR hangs", "421 4.3.2 Service shutting down\r\n", `"421 4.3.2 Service shutting down"`, state},
+		{"tcp://ADDR fails", "-LOADING Redis is loading the dataset in memory\r\n", `"-LOADING Redis is loading the dataset in memory"`, state},
+		{"redis ADDR errors", "-NOAUTH Authentication required.\r\n", `"-NOAUTH Authentication required."`, auth},
+		{"is redis at ADDR there?", "-NOAUTH Authentication required.\r\n", "", ""}, // a password is no fault
+		{"tcp://ADDR fails, clients get an error", "-ERR wrong number of arguments for 'get' command\r\n", "", ""},
+		{"tcp://ADDR fails, clients get an error", "220 mail.example.com ESMTP\r\n502 5.5.2 command not recognized", "", ""},
+		{"is ftp ADDR there?", "220 Too busy to be polite\r\n530 Please login with USER and PASS.\r\n", "", ""},
 	} {
-		addr := raw(t, listen(t, "127.0.0.1"), func(c *net.TCPConn) { _, _ = io.WriteString(c, says) })
-		in := investigate(t, "tcp://"+addr+" fails, clients get an error")
-		end := in.finish()
-		if (want != "") != (end.Verdict == "root_cause") || want != "" && !strings.Contains(end.Summary, addr+" accepts connections and turns them away in its own words: "+want) {
-			t.Errorf("%q: %s", says, in)
-		}
+		t.Run(tt.says, func(t *testing.T) {
+			t.Parallel()
+			addr := raw(t, listen(t, "127.0.0.1"), func(c *net.TCPConn) { _, _ = io.WriteString(c, tt.says) })
+			in := investigate(t, strings.ReplaceAll(tt.text, "ADDR", addr))
+			end := in.finish()
+			if (tt.kind != "") != (end.Verdict == "root_cause") || tt.kind != "" && (!strings.HasPrefix(end.Summary, addr+" ") || !strings.Contains(end.Summary, ": "+tt.quote+": "+tt.kind)) {
+				t.Errorf("%q: %s", tt.says, in)
+			}
+		})
 	}
+}
+
+// TestRetryAfter: what a server of the web declares in a header is told, and is not
+// taken for a crash.
+func TestRetryAfter(t *testing.T) {
+	tools(t, "curl", "ss")
+	addr := gw(t, http.StatusServiceUnavailable, "connection limit reached", "Retry-After: 120")
+	want{"root_cause", []string{`turns requests away with 503 by itself: "connection limit reached", and asks to come back later (Retry-After: 120)`}, "Retry-After", "medium"}.check(t, investigate(t, "http://"+addr+"/ gives 503"))
 }
 
 // TestOwnName: a name of this machine that it does not know itself.

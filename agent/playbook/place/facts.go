@@ -162,6 +162,9 @@ func (p *Place) readAnswer(w read.Web, m Moment) {
 	if slices.Contains(p.About.Codes, w.Code) {
 		p.note(m, "asked-code")
 	}
+	if (w.Code == 429 || w.Code == 503) && w.Header["retry-after"] != "" {
+		p.note(m, "retry-after")
+	}
 	switch {
 	case w.Code >= 500:
 		p.bad = w
@@ -480,10 +483,8 @@ func (p *Place) readPoke(o read.Output, m Moment) string {
 	case w.Fail == read.Usage:
 		p.note(m, "unsuitable")
 		return ""
-	case saysNo.MatchString(head(w.Body, 2000)):
-		p.note(m, "says-no")
-		p.banner = Plain(w.Body, 80)
-		return "The program behind " + p.End.String() + " turns connections away: " + p.banner + "."
+	case read.Refuses(w.Body).Kind != read.NoRefusal:
+		return p.turnsAway(read.Refuses(w.Body), m)
 	case w.Fail == read.Reset:
 		p.note(m, "poke-reset")
 		return p.End.String() + " resets the connection when something is sent."
@@ -497,9 +498,15 @@ func (p *Place) readPoke(o read.Output, m Moment) string {
 	return ""
 }
 
-// saysNo are the words with which servers of protocols other than the web's turn
-// away everybody who connects, before or whatever they are asked.
-var saysNo = pattern.New(`(?i)max(?:imum)? number of (?:clients|connections)|too many (?:clients|connections|users|sessions)|^(?:421|554)[ -]|service (?:not available|unavailable|shutting down|temporarily|closing)|is blocked because|is not allowed to connect|(?:database system|server|system) is (?:shutting|starting|loading|in recovery|not accepting)|^-(?:LOADING|MISCONF|MASTERDOWN|CLUSTERDOWN|DENIED)|remaining connection slots|connection limit`)
+// saysWhy are the facts that kinds of refusals stand for.
+var saysWhy = map[read.RefusalKind]string{read.Limit: "says-limit", read.Denied: "says-denied", read.SignIn: "says-auth", read.NotReady: "says-state"}
+
+// turnsAway notes that a server turns its clients away in words.
+func (p *Place) turnsAway(r read.Refusal, m Moment) string {
+	p.note(m, "says-no", saysWhy[r.Kind], "speaks")
+	p.banner = Plain(r.Words, 100)
+	return "The program behind " + p.End.String() + " turns connections away: " + p.banner + "."
+}
 
 func (p *Place) readDNSSocket(o read.Output, m Moment) string {
 	t := read.Sockets(o)

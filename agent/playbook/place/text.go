@@ -88,6 +88,9 @@ var words = map[string]func(p *Place) string{
 		return around(`: "`, p.banner, `"`)
 	},
 	"weak": (*Place).weakness,
+	"retry": func(p *Place) string {
+		return around(", and asks to come back later (Retry-After: ", p.telling().Header["retry-after"], ")")
+	},
 	"ede": func(p *Place) string {
 		if p.answer.EDE == "" {
 			return ""

@@ -268,7 +268,9 @@ func (p *Place) Unseen(verdict string) []string {
 	} else if p.End.HTTP() && p.End.Path == "" && verdict == "no_fault" {
 		out = append(out, "Only the root path of "+p.Title()+" was requested; no other path was named.")
 	}
-	if !p.End.HTTP() && p.End.Port != 0 && p.Has("open") {
+	if p.Has("says-auth") {
+		out = append(out, p.Title()+p.Text(" answers what is asked without signing in{banner}; nobody signed in from here, so nothing behind that was tested."))
+	} else if !p.End.HTTP() && p.End.Port != 0 && p.Has("open") && !p.Has("says-no") {
 		out = append(out, "Whether "+p.Title()+" speaks its own protocol correctly was not tested, only that it accepts connections.")
 	}
 	if c := p.web.Code; c == 401 || c == 403 {

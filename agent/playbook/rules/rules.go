@@ -91,7 +91,7 @@ var Probes = []Probe{
 	{Name: "connect", Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Instead: "connect-curl", Why: "whether connections to {t} are refused, accepted or ignored", Effect: oneTry},
 	{Name: "connect-curl", Tool: "curl", Args: "-sS -i -g --connect-timeout 4 --max-time 5 -w {writeout} {tcpurl}", Reader: "tryconnect", Instead: "connect-openssl", Why: "whether connections to {t} are refused, accepted or ignored", Effect: oneTry},
 	{Name: "connect-openssl", Tool: "openssl", Args: "s_client -connect {hostport}", Reader: "tryopenssl", Why: "whether connections to {t} are refused, accepted or ignored", Effect: oneTry},
-	{Name: "poke", Tool: "curl", Args: "--http0.9 -sS -i -g --connect-timeout 4 --max-time 6 -w {writeout} {tcpurl}", Reader: "poke", Why: "whether the program behind the port reacts to anything that is sent", Effect: "sends one web request, which is not the protocol of this port"},
+	{Name: "poke", Tool: "curl", Args: "--http0.9 -sS -i -g --connect-timeout 4 --max-time 6 -w {writeout} {tcpurl}", Reader: "poke", Why: "whether the program behind the port greets, turns away or reacts to what is sent", Effect: "sends one web request, which is not the protocol of this port"},
 	{Name: "connect-v6", Tool: "nc", Args: "-z -v -w 4 {ip6} {port}", Reader: "six", Why: "whether clients that try the IPv6 address first get a connection", Effect: oneTry},
 	{Name: "connect-v4", Tool: "nc", Args: "-z -v -w 4 {ip4} {port}", Reader: "four", Why: "whether clients that try the IPv4 address first get a connection", Effect: oneTry},
 	{Name: "counters", Tool: "nstat", Args: "-azs TcpExtListenOverflows TcpExtListenDrops", Reader: "counters", Why: "whether the kernel drops connections because an accept queue is full", Effect: "reads kernel counters"},
@@ -156,7 +156,7 @@ var Ladder = []Step{
 	{"certificate", []string{"tls connected !no-answer !not-tls", "tls-here", "tls about-certificate without-fetch"}},
 	{"fetch-anyway", []string{"untrusted"}},
 	{"fetch-anyway-2", []string{"untrusted slow"}},
-	{"poke", []string{"open !web about-silent", "open !web about-reset", "open !web about-slow", "open !web about-overload", "open !web about-error"}},
+	{"poke", []string{"open !web"}},
 	{"connect-v6", []string{"two-families answered"}},
 	{"connect-v4", []string{"two-families answered"}},
 	{"listeners-2", []string{"queue-full", "queue-waiting", "local no-answer", "local open !web"}},
@@ -233,6 +233,10 @@ const (
 	holeDo     = "Allow ICMP fragmentation-needed (of IPv6: packet-too-big) on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt
 	halfDNS    = "This machine's DNS server answers for the IPv4 address of {name} and not for its IPv6 address (AAAA): programs that ask for both wait for an answer that does not come"
 	halfDNSDo  = "Let the DNS server, or what filters its queries, answer AAAA as well, with an empty answer where there is no address (undo: restore the setting). Verify: `dig {name} AAAA` is answered at once."
+	away       = "{t} accepts connections and turns them away in its own words{banner}"
+	verifyOwn  = "Verify: a client of its own protocol is served."
+	signIn     = "{t} asks its clients to sign in and turns away what is asked without it{banner}: clients without credentials, or with wrong ones, fail; from here nobody signed in"
+	signInDo   = "Compare the credentials that the client is given with those that {t} expects, and whether either changed{since} (undo: restore the setting). " + verifyOwn
 	full       = "The accept queue of {t} is full ({queue}): the program behind it does not accept connections fast enough, so new ones are dropped and time out"
 )
 
@@ -254,11 +258,21 @@ var All = []Rule{
 	{
 		Name: "application", Says: "{t} itself produces the error",
 		Confirm: []Reading{
+			{"error own retry-after", "{t} is reachable and turns requests away with {code}{onpath} by itself{body}{retry}: a limit, an overload or maintenance that it declares, not the network", "medium", []string{"Find out what {t} declares: its limits, the load it is under, or maintenance somebody began{since}. " + verifyIt}},
 			{"error own", "{t} is reachable and answers {code}{onpath} by itself{body}", "medium", []string{"Read the log of the program behind {t} for this request; if it began{since}, go back to the version before. " + verifyIt}},
-			{"limited", "{t} is reachable and turns its clients away with 429 (too many requests){body}: a rate limit, not the network", "medium", []string{"Find out which client sends too much, and which limit of {t} it meets; raise the limit only if the load is wanted (undo: restore it). " + verifyIt}},
+			{"limited", "{t} is reachable and turns its clients away with 429 (too many requests){body}{retry}: a rate limit, not the network", "medium", []string{"Find out which client sends too much, and which limit of {t} it meets; raise the limit only if the load is wanted (undo: restore it). " + verifyIt}},
 			{"client-error asked-code", "{t} is reachable and answers {code} to this request{atpath} by itself", "medium", []string{"Check path, credentials and routing of the request at {t}. " + verifyIt}},
 			{"missing", "{t} is reachable and answers {code} to this request{atpath} by itself: nothing is served at that path", "medium", []string{"Compare the path with the routes that {t} serves; if it was there before, look for what changed{since}. " + verifyIt}},
-			{"says-no", "{t} accepts connections and turns them away in its own words{banner}", "high", []string{"Act on what {t} says: its limit of connections, a start or a stop that does not end, a block of its clients. " + verifyIt}},
+			{"says-limit", away + ": a limit of connections or clients is reached", "high", []string{"See who holds the connections of {t} (a pool that is too large, clients that never close, one client that floods), end what is not needed, and raise the limit only if the load is wanted (undo: restore it). " + verifyOwn}},
+			{"says-denied", away + ": it does not let this client in", "high", []string{"Compare the list of clients that {t} lets in, or blocks, with the address of the client; let it in if it is meant to be (undo: take it out again). What other clients are told was not seen from here. " + verifyOwn}},
+			{"says-state", away + ": it does not serve just now", "high", []string{"Read the log of {t}: a start or a stop that does not end, a resource that ran out, or maintenance. " + verifyOwn}},
+			{"says-auth about-auth", signIn, "medium", []string{signInDo}},
+			{"says-auth about-error", signIn, "medium", []string{signInDo}},
+			{"says-auth about-refused", signIn, "medium", []string{signInDo}},
+			{"says-auth about-silent", signIn, "low", []string{signInDo}},
+			{"says-auth about-reset", signIn, "low", []string{signInDo}},
+			{"says-auth about-slow", signIn, "low", []string{signInDo}},
+			{"says-auth about-overload", signIn, "low", []string{signInDo}},
 			{"redirect-self", "{t} redirects{onpath} to the very address that was asked ({code}): clients go round until they give up", "high", []string{"Correct the redirect at {t} (a rule that forces a scheme, host or path which the request already has, often behind a proxy that ends TLS). " + verifyIt}},
 			{"redirect-back", "{t} and {child} redirect to each other: clients go round until they give up", "high", []string{"Decide which of the two addresses serves, and remove the redirect there (undo: restore it). " + verifyIt}},
 			{"redirect-near about-redirect", "{t} answers {code}{onpath} and sends clients to another address of its own instead of an answer, as reported", "medium", []string{"Follow the redirects with a browser's network view and correct the rule at {t} that points back. " + verifyIt}},

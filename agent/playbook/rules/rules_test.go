@@ -65,7 +65,7 @@ func conditions() map[string]string {
 func TestWords(t *testing.T) {
 	known := vocabulary(t)
 	kinds := map[string]bool{}
-	for _, k := range []symptom.Kind{symptom.Error, symptom.Refused, symptom.Silent, symptom.Reset, symptom.Slow, symptom.Name, symptom.Certificate, symptom.Overload, symptom.Path, symptom.Redirect} {
+	for _, k := range []symptom.Kind{symptom.Error, symptom.Refused, symptom.Silent, symptom.Reset, symptom.Slow, symptom.Name, symptom.Certificate, symptom.Overload, symptom.Path, symptom.Redirect, symptom.Auth} {
 		kinds[string(k)] = true
 	}
 	for c, where := range conditions() {

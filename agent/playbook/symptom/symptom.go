@@ -37,6 +37,7 @@ const (
 	Certificate Kind = "certificate" // TLS does not trust the other side
 	Overload    Kind = "overload"    // too many connections or requests
 	Path        Kind = "path"        // routing, loss, host down
+	Auth        Kind = "auth"        // turned away for want of credentials
 	Redirect    Kind = "redirect"    // sent from one address to the next
 )
 

@@ -55,6 +55,7 @@ var words = []struct {
 		pattern.New(`tak(es|ing) (about |over |more than |up to |around |at least |~|>)?\d|seconds? (to|for|per|each)\b|\bp9\d`)},
 	{Path, phrases(`packet loss,packetloss,losing packets,drops packets,dropping packets,drop packets,no route,ehostunreach,enetunreach,host is down,host down,host unreachable,
 		host is unreachable,network unreachable,network is unreachable,<routing,<route>,<routes>,traceroute,<ping>,<pings>,<pinging>,<mtu>,fragment,<ttl>,<jitter,firewall,filtered,blocked,nicht erreichbar`), nil},
+	{Auth, phrases(`noauth,wrongpass,authenticat,<auth>,<login,log in,sign in,password,credential,unauthori,access denied,permission denied`), nil},
 	{Error, phrases(`<error,<fail,<reject,<turns away,<turned away,<broken>,<breaks>,<fault,<outage,fehler,erreur,kaputt`), nil},
 }
 
