@@ -16,6 +16,7 @@ import (
 type network struct {
 	t                      *testing.T
 	here, left, right, far string
+	wrap                   string // what a command is run by, with a blank; "" for nothing
 }
 
 // newNetwork builds the network, or skips where that is not possible.
@@ -27,7 +28,7 @@ func newNetwork(t *testing.T) *network {
 		}
 	}
 	tag := fmt.Sprintf("pb%d", os.Getpid()%100000)
-	n := &network{t, tag + "a", tag + "b", tag + "c", tag + "d"}
+	n := &network{t: t, here: tag + "a", left: tag + "b", right: tag + "c", far: tag + "d"}
 	if out, err := exec.Command("ip", "netns", "add", n.here).CombinedOutput(); err != nil {
 		t.Skipf("real networks need the right to make namespaces: %s", out)
 	}
@@ -75,7 +76,7 @@ func (n *network) investigate(text string) *investigation {
 	in := investigate(n.t, text)
 	in.run = func(m agent.RunShell) safeexec.Result {
 		inside := m
-		inside.Command = "ip netns exec " + n.here + " " + m.Command
+		inside.Command = "ip netns exec " + n.here + " " + n.wrap + m.Command
 		r := execute(inside)
 		r.Command = m.Command
 		return r
@@ -85,14 +86,11 @@ func (n *network) investigate(text string) *investigation {
 
 // TestRealNetwork breaks a routed network in ways that look alike from a browser.
 func TestRealNetwork(t *testing.T) {
-	tools(t, "curl", "nc", "ping", "traceroute", "openssl")
+	tools(t, "curl", "nc", "ping", "traceroute", "openssl", "dig", "getent")
 	n := newNetwork(t)
 	filter := "iptables -A INPUT -p tcp --dport "
-	tests := []struct {
-		name, text string
-		ns, breaks string
-		want       want
-	}{
+	n.services()
+	tests := []farCase{
 		{"nothing listens", "http://203.0.113.10:8080/ is down", "", "", want{"root_cause", []string{"Nothing accepts connections on 203.0.113.10:8080"}, "refused", "high"}},
 		{"the port is dropped", "http://203.0.113.10:81/ times out", n.far, filter + "81 -j DROP", want{"root_cause", []string{"203.0.113.10 answers ping, but connection attempts to port 81 get no answer"}, "5 received", "medium"}},
 		{"the port is rejected", "http://203.0.113.10:83/ is down", n.far, filter + "83 -j REJECT --reject-with icmp-admin-prohibited", want{"root_cause", []string{"connections to port 83 are rejected with an ICMP message"}, "No route", "medium"}},
@@ -104,8 +102,7 @@ func TestRealNetwork(t *testing.T) {
 		{"loss on the way", "packet loss to 203.0.113.11", n.right, "iptables -A FORWARD -p icmp -d 203.0.113.11 -m statistic --mode nth --every 3 --packet 0 -j DROP", want{"root_cause", []string{"The path to 203.0.113.11 loses packets"}, "packet loss", "medium"}},
 	}
 	n.in(n.right, "ip route add 198.19.0.0/24 via 198.51.100.1")
-	n.do("ip -n " + n.far + " addr add 203.0.113.11/24 dev toc")
-	for _, tt := range tests {
+	for _, tt := range append(tests, farCases...) {
 		if tt.breaks != "" {
 			n.in(tt.ns, tt.breaks)
 		}

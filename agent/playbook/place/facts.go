@@ -48,6 +48,14 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 		return p.readFamily(o, m, p.ip4, "v4-open", "v4-refused", "v4-silent")
 	},
 	"full":        (*Place).readFull,
+	"at1":         tryOf(0, false),
+	"at2":         tryOf(1, false),
+	"at3":         tryOf(2, false),
+	"at4":         tryOf(3, false),
+	"webat1":      tryOf(0, true),
+	"webat2":      tryOf(1, true),
+	"webat3":      tryOf(2, true),
+	"webat4":      tryOf(3, true),
 	"udpsocket":   (*Place).readUDPSocket,
 	"files":       (*Place).readFiles,
 	"compare":     (*Place).readCompare,
@@ -560,6 +568,7 @@ func (p *Place) readServer(a read.Answer, m Moment) string {
 	case a.Resolved():
 		p.note(m, "named-there")
 		p.address(a.Addrs[0])
+		p.several(a.Addrs, m)
 		if p.lookup = max(p.lookup, float64(a.Took)/1000); a.Took > int(1000*slowLookup) {
 			p.note(m, "lookup-slow")
 			return at + " answers for " + name + ", but needs " + millis(float64(a.Took)) + "."
@@ -768,7 +777,10 @@ func (p *Place) readGetent(o read.Output, m Moment) string {
 	case a.Resolved():
 		p.note(m, "named-system")
 		p.address(a.Addrs[0])
-		p.bothFamilies(a.Addrs, m)
+		if len(a.Addrs) == 2 {
+			p.bothFamilies(a.Addrs, m)
+		}
+		p.several(a.Addrs, m)
 		return "Programs on this machine get " + a.Addrs[0] + " for " + p.End.Host + "."
 	case a.Fail == read.Unresolved:
 		p.note(m, "unnamed-system")

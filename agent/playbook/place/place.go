@@ -47,15 +47,16 @@ type Place struct {
 	Behind   []*Place        // the places that answers of this one name
 
 	facts    map[string][]Fact
-	ip       string   // first address known
-	ip4, ip6 string   // of a name that programs here get two for
-	next     string   // next hop on this machine's link
-	dev      string   // interface of this machine that leads there
-	off      string   // interfaces of this machine without a link
-	kind     string   // of a route of this machine that lets nothing through
-	files    []string // addresses that this machine's hosts file gives
-	dns      []string // addresses that this machine's DNS server gives
-	rate     float64  // bytes a second of an answer that does not end
+	ip       string    // first address known
+	at       []address // of a name that has several
+	ip4, ip6 string    // of a name that programs here get two for
+	next     string    // next hop on this machine's link
+	dev      string    // interface of this machine that leads there
+	off      string    // interfaces of this machine without a link
+	kind     string    // of a route of this machine that lets nothing through
+	files    []string  // addresses that this machine's hosts file gives
+	dns      []string  // addresses that this machine's DNS server gives
+	rate     float64   // bytes a second of an answer that does not end
 	web      read.Web
 	late     read.Web // the last request with a slow phase
 	bad      read.Web // the last answer that was an error: web may be a later, good one
@@ -396,6 +397,11 @@ func (p *Place) fill(w string) (string, bool) {
 
 func (p *Place) part(name string) (string, bool) {
 	switch name {
+	case "at1", "at2", "at3", "at4":
+		return p.atPart(name[len("at"):])
+	case "resolved1", "resolved2", "resolved3", "resolved4":
+		ip, ok := p.atPart(name[len("resolved"):])
+		return p.End.Host + ":" + strconv.Itoa(p.End.Port) + ":" + bracket(ip), ok && p.End.Port != 0
 	case "host":
 		return p.End.Host, p.End.Host != ""
 	case "dest": // the address, where only one DNS server knows the name

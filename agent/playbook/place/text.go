@@ -87,7 +87,14 @@ var words = map[string]func(p *Place) string{
 	"banner": func(p *Place) string {
 		return around(`: "`, p.banner, `"`)
 	},
-	"weak": (*Place).weakness,
+	"weak":     (*Place).weakness,
+	"open":     func(p *Place) string { return p.atWhich("at-open") },
+	"refusing": func(p *Place) string { return p.atWhich("at-refused") },
+	"mute":     func(p *Place) string { return p.atWhich("at-silent") },
+	"breaking": func(p *Place) string { return p.atWhich("at-broken") },
+	"erring":   func(p *Place) string { return p.atWhich("at-error") },
+	"several":  func(p *Place) string { return strconv.Itoa(len(p.at)) },
+	"bad":      (*Place).atBad,
 	"retry": func(p *Place) string {
 		return around(", and asks to come back later (Retry-After: ", p.telling().Header["retry-after"], ")")
 	},

@@ -56,6 +56,7 @@ const (
 	oneRequest  = "sends one GET request, changes nothing"
 	oneTry      = "opens one TCP connection and closes it"
 	readsTables = "reads this machine's socket tables"
+	whyEach     = "whether every address of {host} serves, since clients take one of them"
 	oneQuery    = "sends one DNS query"
 )
 
@@ -94,6 +95,14 @@ var Probes = []Probe{
 	{Name: "poke", Tool: "curl", Args: "--http0.9 -sS -i -g --connect-timeout 4 --max-time 6 -w {writeout} {tcpurl}", Reader: "poke", Why: "whether the program behind the port greets, turns away or reacts to what is sent", Effect: "sends one web request, which is not the protocol of this port"},
 	{Name: "connect-v6", Tool: "nc", Args: "-z -v -w 4 {ip6} {port}", Reader: "six", Why: "whether clients that try the IPv6 address first get a connection", Effect: oneTry},
 	{Name: "connect-v4", Tool: "nc", Args: "-z -v -w 4 {ip4} {port}", Reader: "four", Why: "whether clients that try the IPv4 address first get a connection", Effect: oneTry},
+	{Name: "at-1", Tool: "nc", Args: "-z -v -w 3 {at1} {port}", Reader: "at1", Why: whyEach, Effect: oneTry},
+	{Name: "at-2", Tool: "nc", Args: "-z -v -w 3 {at2} {port}", Reader: "at2", Why: whyEach, Effect: oneTry},
+	{Name: "at-3", Tool: "nc", Args: "-z -v -w 3 {at3} {port}", Reader: "at3", Why: whyEach, Effect: oneTry},
+	{Name: "at-4", Tool: "nc", Args: "-z -v -w 3 {at4} {port}", Reader: "at4", Why: whyEach, Effect: oneTry},
+	{Name: "web-at-1", Tool: "curl", Args: "--resolve {resolved1} " + fetchArgs, Reader: "webat1", Why: whyEach, Effect: oneRequest},
+	{Name: "web-at-2", Tool: "curl", Args: "--resolve {resolved2} " + fetchArgs, Reader: "webat2", Why: whyEach, Effect: oneRequest},
+	{Name: "web-at-3", Tool: "curl", Args: "--resolve {resolved3} " + fetchArgs, Reader: "webat3", Why: whyEach, Effect: oneRequest},
+	{Name: "web-at-4", Tool: "curl", Args: "--resolve {resolved4} " + fetchArgs, Reader: "webat4", Why: whyEach, Effect: oneRequest},
 	{Name: "counters", Tool: "nstat", Args: "-azs TcpExtListenOverflows TcpExtListenDrops", Reader: "counters", Why: "whether the kernel drops connections because an accept queue is full", Effect: "reads kernel counters"},
 	{Name: "certificate", Tool: "openssl", Args: "s_client -connect {hostport} {sni}", Reader: "certificate", Why: "which certificate {t} shows and until when it is valid", Effect: "opens one TLS connection and closes it"},
 	{Name: "try-tls", Tool: "curl", Args: "-k -sS -i -g --connect-timeout 4 --max-time 5 -w {writeout} {tlsurl}", Reader: "trytls", Why: "whether {t} speaks TLS", Effect: oneRequest + "; does not check the certificate"},
@@ -148,7 +157,7 @@ var Ladder = []Step{
 	{"counters", []string{"local port about-silent !udp", "local port about-overload !udp", "local silent", "local no-answer", "local queue-full"}},
 	{"fetch", []string{"web !server", "web !named"}},
 	{"fetch-there", []string{"web server named-there"}},
-	{"system", []string{"root here-name answered about-refused", "root here-name answered about-silent", "root named !server answered about-refused", "root named !server answered about-silent"}},
+	{"system", []string{"root here-name answered about-refused", "root here-name answered about-silent", "root named !server connected"}},
 	{"connect", []string{"port !web !bare !udp", "unconnected", "refused sometimes root", "port reset !answered", "counted local silent !tried-since"}},
 	{"files", []string{"root named !server refused", "root named !server silent", "root named !server unreachable", "root named !server unconnected", "root named !server prohibited"}},
 	{"compare", []string{"in-files"}},
@@ -159,6 +168,14 @@ var Ladder = []Step{
 	{"poke", []string{"open !web"}},
 	{"connect-v6", []string{"two-families answered"}},
 	{"connect-v4", []string{"two-families answered"}},
+	{"web-at-1", []string{"several web connected"}},
+	{"web-at-2", []string{"several web connected"}},
+	{"web-at-3", []string{"several web connected"}},
+	{"web-at-4", []string{"several web connected"}},
+	{"at-1", []string{"several !web !udp connected", "several at-unconnected"}},
+	{"at-2", []string{"several !web !udp connected", "several at-unconnected"}},
+	{"at-3", []string{"several !web !udp connected", "several at-unconnected"}},
+	{"at-4", []string{"several !web !udp connected", "several at-unconnected"}},
 	{"listeners-2", []string{"queue-full", "queue-waiting", "local no-answer", "local open !web"}},
 	{"listeners-3", []string{"local open !web queue-waiting"}},
 	{"waiting-for", []string{"local no-answer queue-ok !queue-waiting"}},
@@ -233,6 +250,8 @@ const (
 	holeDo     = "Allow ICMP fragmentation-needed (of IPv6: packet-too-big) on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt
 	halfDNS    = "This machine's DNS server answers for the IPv4 address of {name} and not for its IPv6 address (AAAA): programs that ask for both wait for an answer that does not come"
 	halfDNSDo  = "Let the DNS server, or what filters its queries, answer AAAA as well, with an empty answer where there is no address (undo: restore the setting). Verify: `dig {name} AAAA` is answered at once."
+	atSome     = "{host} has {several} addresses and {t} is not served on all of them: "
+	orTakeOut  = ", or take {bad} out of the records of {host} until it serves (undo: put it back). Verify: `nc -z -v {bad} {port}` and {check} succeed."
 	away       = "{t} accepts connections and turns them away in its own words{banner}"
 	verifyOwn  = "Verify: a client of its own protocol is served."
 	signIn     = "{t} asks its clients to sign in and turns away what is asked without it{banner}: clients without credentials, or with wrong ones, fail; from here nobody signed in"
@@ -258,6 +277,7 @@ var All = []Rule{
 	{
 		Name: "application", Says: "{t} itself produces the error",
 		Confirm: []Reading{
+			{"at-error at-open", atSome + "{erring} answers with an error, {open} answers as it should; a client gets the one or the other", "medium", []string{"Read the log of the program on {bad}" + orTakeOut}},
 			{"error own retry-after", "{t} is reachable and turns requests away with {code}{onpath} by itself{body}{retry}: a limit, an overload or maintenance that it declares, not the network", "medium", []string{"Find out what {t} declares: its limits, the load it is under, or maintenance somebody began{since}. " + verifyIt}},
 			{"error own", "{t} is reachable and answers {code}{onpath} by itself{body}", "medium", []string{"Read the log of the program behind {t} for this request; if it began{since}, go back to the version before. " + verifyIt}},
 			{"limited", "{t} is reachable and turns its clients away with 429 (too many requests){body}{retry}: a rate limit, not the network", "medium", []string{"Find out which client sends too much, and which limit of {t} it meets; raise the limit only if the load is wanted (undo: restore it). " + verifyIt}},
@@ -284,6 +304,7 @@ var All = []Rule{
 		Name: "refused", Says: "Nothing accepts connections on {t}: they are refused at once",
 		Confirm: []Reading{
 			{"udp no-udp-socket", "Nothing is bound to UDP {t}: datagrams sent there are lost", "high", []string{"Start what should receive on UDP {t} (undo: stop it again). Verify: `ss -lun sport = :{port}` shows it.", whyDown}},
+			{"at-refused at-open", atSome + "{refusing} refuses connections, {open} accepts them; clients that take {refusing} fail or go on to another", "medium", []string{"Start what should listen on {bad}" + orTakeOut}},
 			{"v6-refused v4-open", "{host} has two addresses and {t} is served on one only: {ip4} accepts connections, {ip6} refuses them, and so do clients fail that try IPv6 first", "medium", []string{"Let the service listen on {ip6} as well, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip6} {port}` succeeds."}},
 			{"v4-refused v6-open", "{host} has two addresses and {t} is served on one only: {ip6} accepts connections, {ip4} refuses them, and so do clients fail that use IPv4", "medium", []string{"Let the service listen on {ip4} as well, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip4} {port}` succeeds."}},
 			{"refused elsewhere named named-there", "{name} resolves to {ip}, but the service on port {port} listens only on {elsewhere}, so connections to {t} are refused: the DNS record or the listen address is wrong", "high", []string{"Correct the record for {name} on {srv}, or let the service listen on {ip} as well (undo: restore what was changed). Verify: `dig -p {sport} @{server} {name}` and `ss -ltn sport = :{port}` show the same address."}},
@@ -303,6 +324,7 @@ var All = []Rule{
 		Confirm: []Reading{
 			{"prohibited", "A filter rejects connections to {t}: it is reported as administratively prohibited", "high", []string{"Find the rejecting rule (the sender of the ICMP message has it) and allow port {port} for the clients (undo: remove the rule). " + verifyIt}},
 			{"silent listener queue-ok !overflow-rising", "{t} has a listener with room in its queue, yet connection attempts get no answer: packets to port {port} are dropped by a filter on this machine, or its interface is down", "high", []string{"See whether the interface of {host} is up (`ip -br link`; lo for 127.0.0.1 and ::1). If it is, list the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the dropping one (undo: add it again). " + verifyIt}},
+			{"at-silent at-open", atSome + "{mute} does not answer connection attempts, {open} accepts them; clients that take {mute} wait or fail", "medium", []string{"See whether {bad} is up and whether a filter drops port {port} on the way to it" + orTakeOut}},
 			{"v6-silent v4-open", "{host} has two addresses and connections to one of them get no answer: {ip4} accepts, {ip6} is silent, so clients that try IPv6 first hang", "medium", []string{"Check the IPv6 path and filters to {ip6}, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip6} {port}` succeeds."}},
 			{"v4-silent v6-open", "{host} has two addresses and connections to one of them get no answer: {ip6} accepts, {ip4} is silent, so clients that use IPv4 hang", "medium", []string{"Check the IPv4 path and filters to {ip4}, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip4} {port}` succeeds."}},
 			{"silent listener queue-ok full-elsewhere", "{t} has a listener with room in its queue, yet connection attempts get no answer: packets to port {port} are dropped by a filter on this machine (the kernel's drops are those of another service's full queue)", "high", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the dropping one (undo: add it again). " + verifyIt}},
@@ -366,6 +388,7 @@ var All = []Rule{
 	{
 		Name: "reset", Says: "Connections to {t} are accepted and then broken off",
 		Confirm: []Reading{
+			{"at-broken at-open", atSome + "{breaking} accepts connections and ends them, or holds them, without an answer, {open} answers; a client gets the one or the other", "medium", []string{"Read the log of the program on {bad}" + orTakeOut}},
 			{"tls reset tls-here", "{t} shows its certificate, ends the TLS handshake well, and then resets the connection instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule, a backend that is gone). " + verifyIt}},
 			{"tls empty tls-here", "{t} shows its certificate, ends the TLS handshake well, and then closes the connection without an answer", "high", []string{"Read the log of the program behind {t}: it gives up before it answers (crash, limit, a backend that is gone). " + verifyIt}},
 			{"reset !tls-here", "{t} accepts the connection and then resets it instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule). " + verifyIt}},
