@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 
 	"ghostbot/agent"
@@ -213,5 +214,41 @@ func TestQuestionSaysWhy(t *testing.T) {
 		if err != nil || len(turn.Moves) > 0 || !strings.Contains(turn.Text, want) {
 			t.Errorf("%.40s: %q, %d moves, %v", symptom, turn.Text, len(turn.Moves), err)
 		}
+	}
+}
+
+// TestStatedRate: of what is said to fail now and then there are as many requests as
+// it takes, and a run that comes off is no proof where it easily does.
+func TestStatedRate(t *testing.T) {
+	tools(t, "curl", "ss", "nc")
+	nth := func(n int32) http.HandlerFunc { // fails every n-th request; never for 0
+		var count atomic.Int32
+		return func(w http.ResponseWriter, _ *http.Request) {
+			if c := count.Add(1); n > 0 && c%n == 0 {
+				w.WriteHeader(http.StatusInternalServerError)
+			}
+		}
+	}
+	for _, tt := range []struct {
+		name, text string
+		fails      int32
+		verdict    string
+		says, gap  string
+	}{
+		{"every third", "every third request to http://ADDR/ fails", 3, "root_cause", "answers 500 to 1 of ", ""},
+		{"one in ten", "10 % of the calls to http://ADDR/ return an error", 10, "root_cause", "requests from here failed: 1 with 500)", ""},
+		{"one in ten, but none", "one in ten requests to http://ADDR/ fails", 0, "unverified", "answered 25 of 25 requests", "too few to tell"},
+		{"every second, but none", "every second request to http://ADDR/ fails", 0, "no_fault", "answered ", "which is rare with that share"},
+		{"one in ten connections, but none", "one in ten connections to tcp://ADDR is refused", 0, "unverified", "accepted every connection", "all 6 connections"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			addr := handle(t, l4(t), nth(tt.fails))
+			in := investigate(t, strings.ReplaceAll(tt.text, "ADDR", addr))
+			end := in.finish()
+			if end.Verdict != tt.verdict || !strings.Contains(end.Summary, tt.says) || !strings.Contains(strings.Join(end.Gaps, " "), tt.gap) {
+				t.Errorf("want %+v\n%s", tt, in)
+			}
+		})
 	}
 }

@@ -222,7 +222,7 @@ func interest(p *place.Place, c place.Cause) int {
 // healthy reports whether every place that people named works.
 func (b *board) healthy() bool {
 	for _, p := range b.roots() {
-		if !p.Works() {
+		if !p.Works() || p.Lucky() {
 			return false
 		}
 	}

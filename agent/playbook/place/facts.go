@@ -62,6 +62,7 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	"aaaa":        (*Place).readAAAA,
 	"link":        (*Place).readLink,
 	"rate":        (*Place).readRate,
+	"sample":      (*Place).readSample,
 	"zone":        (*Place).readZone,
 	"getent":      (*Place).readGetent,
 	"route":       (*Place).readRoute,

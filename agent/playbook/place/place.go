@@ -68,6 +68,7 @@ type Place struct {
 	detail   string // a tool's own words
 	banner   string // with which a server turns connections away
 	counts   map[string]uint64
+	codes    []int // of requests of a sample that failed; 0 for no answer
 	fetches  int
 	failures int
 	slow     map[string][]Fact  // slow phases of single requests
@@ -196,6 +197,7 @@ var static = map[string]func(p *Place) bool{
 	"here-name":    func(p *Place) bool { return p.hereName() },
 	"path-named":   func(p *Place) bool { return p.Parent == nil && p.End.Path != "" },
 	"sometimes":    func(p *Place) bool { return p.About.Intermittent },
+	"rated":        func(p *Place) bool { return p.About.Rate > 0 },
 	"sampled":      func(p *Place) bool { return p.fetches >= samples },
 }
 

@@ -104,7 +104,8 @@ var words = map[string]func(p *Place) string{
 		}
 		return ", and gives as its reason " + Plain(p.answer.EDE, 70)
 	},
-	"ratio": func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
+	"howfailed": (*Place).howFailed,
+	"ratio":     func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
 }
 
 func around(before, s, after string) string {

@@ -291,6 +291,9 @@ func (p *Place) Unseen(verdict string) []string {
 	if p.Has("slow-at-times") && verdict == "no_fault" {
 		out = append(out, p.Text("Nobody spoke of slowness, but {slowly} requests to {t} took long (the slowest {slowest}), the others did not."))
 	}
+	if p.luck() > 0 && verdict != "root_cause" {
+		out = append(out, p.chance())
+	}
 	if p.otherAddress() {
 		out = append(out, p.End.Host+" has more than one address: "+p.echo.To+" did not answer ping, the requests went to "+p.ip+". Clients that prefer the first may wait or fail.")
 	}

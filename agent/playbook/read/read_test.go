@@ -314,3 +314,12 @@ func TestRefuses(t *testing.T) {
 		}
 	}
 }
+
+// TestSample: the figures of several requests, of which the last one broke off.
+func TestSample(t *testing.T) {
+	line := func(code, ip string) string { return " " + read.Marker + code + " ip=" + ip + " total=0.01 bytes=2" }
+	got := read.Sample(read.Output{Stdout: line("200", "127.0.0.1") + line("503", "127.0.0.1") + line("000", ""), Stderr: "curl: (7) Failed to connect: Connection refused", Exit: 7})
+	if len(got) != 3 || got[0].Code != 200 || got[1].Code != 503 || got[0].Fail != read.None || got[2].Fail != read.Refused || read.Sample(read.Output{Stdout: "nothing"}) != nil {
+		t.Errorf("%+v", got)
+	}
+}

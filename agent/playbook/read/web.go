@@ -50,6 +50,25 @@ func Curl(o Output) Web {
 	return w
 }
 
+// Sample reads several requests of one curl that prints nothing but [WriteOut]. The
+// last one is how it ended.
+func Sample(o Output) []Web {
+	var out []Web
+	parts := strings.Split(o.Stdout, Marker)
+	for i, part := range parts[1:] {
+		var w Web
+		w.figures(Marker + part)
+		if i == len(parts)-2 {
+			w.Detail = curlError(o.both())
+			w.Fail, w.Late = w.failed(o), o.Exit == 28
+		}
+		if out = append(out, w); len(out) == 20 {
+			break
+		}
+	}
+	return out
+}
+
 var figure = pattern.New(`(code|ip|dns|connect|tls|first|total|bytes)=([0-9A-Fa-f:.,%a-z]*)`)
 
 func (w *Web) figures(text string) {

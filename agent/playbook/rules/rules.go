@@ -23,6 +23,7 @@
 //	guessed            nobody said which protocol is spoken; web is an assumption
 //	about-KIND         the words of the symptom (package symptom)
 //	sometimes          the words say that it is not always so
+//	rated              they say which share fails
 //	sampled            there were as many requests as are made of one place
 //	reset-at-once      curl never connects, bare attempts always do: it takes a sample to tell that from an attempt refused now and then
 //	decided            a cause at this place is confirmed
@@ -54,6 +55,8 @@ type Probe struct {
 const (
 	fetchArgs   = "-sS -i -g --connect-timeout 4 --max-time 10 -w {writeout} {url}"
 	oneRequest  = "sends one GET request, changes nothing"
+	sampleArgs  = "-sS -g -o /dev/null -o /dev/null -o /dev/null -o /dev/null -H Connection:close --connect-timeout 2 --max-time 4 --fail-early -w {writeout} {url} {url} {url} {url}"
+	fourMore    = "sends up to four GET requests, changes nothing"
 	oneTry      = "opens one TCP connection and closes it"
 	readsTables = "reads this machine's socket tables"
 	whyEach     = "whether every address of {host} serves, since clients take one of them"
@@ -115,9 +118,17 @@ var Probes = []Probe{
 	{Name: "fetch-3", Repeat: 3, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether the answer of {t} is always the same", Effect: oneRequest},
 	{Name: "fetch-4", Repeat: 4, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether a fault shows only now and then", Effect: oneRequest},
 	{Name: "fetch-5", Repeat: 5, Tool: "curl", Args: fetchArgs, Reader: "fetch", Why: "whether a fault shows only now and then", Effect: oneRequest},
+	{Name: "sample", Tool: "curl", Args: sampleArgs, Reader: "sample", Why: "in how many of more requests to {t} the fault shows", Effect: fourMore},
+	{Name: "sample-2", Repeat: 2, Tool: "curl", Args: sampleArgs, Reader: "sample", Why: "in how many of more requests to {t} the fault shows", Effect: fourMore},
+	{Name: "sample-3", Repeat: 3, Tool: "curl", Args: sampleArgs, Reader: "sample", Why: "in how many of more requests to {t} the fault shows", Effect: fourMore},
+	{Name: "sample-4", Repeat: 4, Tool: "curl", Args: sampleArgs, Reader: "sample", Why: "in how many of more requests to {t} the fault shows", Effect: fourMore},
+	{Name: "sample-5", Repeat: 5, Tool: "curl", Args: sampleArgs, Reader: "sample", Why: "in how many of more requests to {t} the fault shows", Effect: fourMore},
 	{Name: "connect-2", Repeat: 2, Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Why: "whether the first connection to {t} was typical", Effect: oneTry},
 	{Name: "fetch-short", Tool: "curl", Args: "-sS -i -g --connect-timeout 4 --max-time 4 -w {writeout} {url}", Reader: "rate", Why: "whether the answer of {t} stopped or comes slowly", Effect: oneRequest},
 	{Name: "connect-3", Repeat: 3, Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Why: "whether connections to {t} are refused some of the time", Effect: oneTry},
+	{Name: "connect-4", Repeat: 4, Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Why: "whether connections to {t} are refused some of the time", Effect: oneTry},
+	{Name: "connect-5", Repeat: 5, Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Why: "whether connections to {t} are refused some of the time", Effect: oneTry},
+	{Name: "connect-6", Repeat: 6, Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Why: "whether connections to {t} are refused some of the time", Effect: oneTry},
 	{Name: "link", Tool: "ip", Args: "-br link", Reader: "link", Why: "whether this machine's own interface has a link", Effect: "reads the list of interfaces"},
 	{Name: "ping", Tool: "ping", Args: "-c 5 -W 2 {host}", Reader: "ping", Why: "whether {host} itself answers, and how regularly", Effect: "sends five echo requests"},
 	{Name: "big-ping", Tool: "ping", Args: "-c 3 -W 2 -M do -s {big} {host}", Reader: "bigping", Why: "whether full-sized packets to {host} pass", Effect: "sends three large echo requests"},
@@ -188,11 +199,19 @@ var Ladder = []Step{
 	{"fetch-short", []string{"stalled !big-lost"}},
 	{"trace", []string{"remote silent ping-lost", "remote unreachable !no-route", "ping-lost host-only", "ttl-exceeded"}},
 	{"fetch-2", []string{"answered !error !decided !stream", "reset", "empty", "cut", "slow", "root error sometimes", "unconnected open"}},
-	{"fetch-3", []string{"answered !error !decided !stream", "slow", "reset sometimes"}},
-	{"fetch-4", []string{"answered !error !decided sometimes", "answered !error !decided slow", "answered !error !decided about-error", "answered !decided flapping"}},
+	{"fetch-3", []string{"answered !error !decided !stream", "slow", "reset sometimes", "root error rated"}},
+	{"fetch-4", []string{"answered !error !decided sometimes", "answered !error !decided slow", "answered !error !decided about-error", "answered !decided flapping", "root error rated"}},
 	{"fetch-5", []string{"answered !error !decided sometimes", "answered !error !decided slow"}},
+	{"sample", []string{"answered sometimes sampled !error !decided !slow !stream web"}},
+	{"sample-2", []string{"answered sometimes sampled !error !decided !slow !stream web"}},
+	{"sample-3", []string{"answered sometimes sampled !error !decided !slow !stream web rated"}},
+	{"sample-4", []string{"answered sometimes sampled !error !decided !slow !stream web rated"}},
+	{"sample-5", []string{"answered sometimes sampled !error !decided !slow !stream web rated"}},
 	{"connect-2", []string{"port !web open", "unconnected open", "refused open"}},
-	{"connect-3", []string{"unconnected open !refused"}},
+	{"connect-3", []string{"unconnected open !refused", "port !web open sometimes !decided"}},
+	{"connect-4", []string{"port !web open rated !decided"}},
+	{"connect-5", []string{"port !web open rated !decided"}},
+	{"connect-6", []string{"port !web open rated !decided"}},
 }
 
 // Optional are RISKY commands that confirm a cause which is already known: the
@@ -509,7 +528,7 @@ var All = []Rule{
 		Name: "unstable", Says: "{t} answers sometimes and fails sometimes",
 		Confirm: []Reading{
 			{"refused-at-times", "{t} refuses connections some of the time and accepts them at others", "medium", []string{"Look for one bad instance behind the address, a filter that rejects a share of the attempts, or a listener that comes and goes. " + verifyIt}},
-			{"flapping", "{t} fails only some of the time ({ratio} requests from here failed)", "medium", []string{"Look for one bad instance behind {t}: compare answers instance by instance. " + verifyIt}},
+			{"flapping", "{t} fails only some of the time ({ratio} requests from here failed{howfailed})", "medium", []string{"Look for one bad instance behind {t}: compare answers instance by instance. " + verifyIt}},
 		},
 		Refute: []string{"steady"},
 	},

@@ -52,6 +52,8 @@ type Symptom struct {
 	Since        string     // HH:MM of "since 10:40"
 	Deploy       bool       // "since the deploy": a change is suspected
 	Intermittent bool       // "sometimes", "one in ten"
+	Rate         float64    // the share that is said to fail, 0.1 of "one in ten"; 0 when the text does not say
+	Delay        float64    // seconds that are said to be too many or lost, of "200 ms more"; 0 when the text does not say
 	Correction   bool       // "no, it is ...", "not X but Y": another target was meant
 	Bare         bool       // the correction hangs on the word "no", which may answer something else
 	Addition     bool       // "as well", "too": beside what was named before
@@ -85,6 +87,12 @@ func Parse(text string) Symptom {
 		Deploy:       deployWords.MatchString(text),
 		Intermittent: sometimesWords.MatchString(text),
 		Finish:       finishWords.MatchString(text),
+	}
+	if s.Rate = rate(text); s.Rate > 0 {
+		s.Intermittent = true
+	}
+	if s.Is(Slow) || s.Is(Path) {
+		s.Delay = delay(text)
 	}
 	if m := sinceTime.FindStringSubmatch(text); m != nil {
 		s.Since = m[1]
