@@ -6,6 +6,8 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"time"
 
 	"ghostbot/agent"
 
@@ -78,6 +80,10 @@ func (n *network) services() {
 	}
 	n.web(n.far, "203.0.113.13:80", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	n.in(n.far, "iptables -A INPUT -p tcp -d 203.0.113.12 -j DROP")
+	n.detour("long", func(int) time.Duration { return 200 * time.Millisecond }, "203.0.113.21")
+	n.detour("uneven", func(i int) time.Duration { return time.Duration(i%5) * 60 * time.Millisecond }, "203.0.113.22")
+	n.web(n.far, "203.0.113.21:80", ok)
+	n.web(n.far, "203.0.113.21:6379", ok)
 }
 
 // farCases are services of another machine of which a part does not serve.
@@ -87,6 +93,10 @@ var farCases = []farCase{
 	{"one of two is silent", "redis at mute.shop.test:6379 is slow for half of the users", "", "", want{"root_cause", []string{"203.0.113.12 does not answer connection attempts, 203.0.113.10 accepts them"}, "203.0.113.12", "medium"}},
 	{"one of two answers with an error", "http://odd.shop.test/ gives 500", "", "", want{"root_cause", []string{"203.0.113.13 (500) answers with an error, 203.0.113.10 answers as it should"}, "500", "medium"}},
 	{"both of two serve", "http://both.shop.test:84/ is down", "", "", want{"no_fault", nil, "", ""}},
+	{"a long way, and a share of it named", "http://203.0.113.21/ is 200 ms slower since noon", "", "", want{"root_cause", []string{"The way to 203.0.113.21 and back takes long from this machine: "}, "mdev", "medium"}},
+	{"a long way, not the web", "redis at 203.0.113.21:6379 is slow", "", "", want{"root_cause", []string{"The way to 203.0.113.21 and back takes long from this machine: "}, "mdev", "medium"}},
+	{"an uneven way", "jitter on the way to 203.0.113.22", "", "", want{"root_cause", []string{"The time to 203.0.113.22 and back varies from packet to packet: "}, "mdev", "medium"}},
+	{"a quick way", "latency to 203.0.113.9 is high, 300 ms instead of 200", "", "", want{"no_fault", nil, "", ""}},
 	{"none of two serves", "http://none.shop.test/ is down", "", "", want{"root_cause", []string{"Nothing accepts connections on none.shop.test:80"}, "", ""}},
 }
 
@@ -94,4 +104,55 @@ type farCase struct {
 	name, text string
 	ns, breaks string
 	want       want
+}
+
+// detour carries packets for some addresses of the far machine from the left router
+// to the right one over a link on which each takes as long as wait says; the way
+// back is the usual one. It stands for a long or an uneven path in kernels that
+// cannot delay packets themselves.
+func (n *network) detour(dev string, wait func(i int) time.Duration, addrs ...string) {
+	n.t.Helper()
+	from, to := n.tun(n.left, dev), n.tun(n.right, dev)
+	n.in(n.right, "sysctl -qw net.ipv4.conf.all.rp_filter=0 net.ipv4.conf."+dev+".rp_filter=0")
+	for _, a := range addrs {
+		n.do("ip -n " + n.far + " addr add " + a + "/24 dev toc")
+		n.do("ip -n " + n.left + " route add " + a + "/32 dev " + dev)
+	}
+	go func() {
+		buf := make([]byte, 2000)
+		for i := 0; ; i++ {
+			k, err := from.Read(buf)
+			if err != nil {
+				return
+			}
+			packet := slices.Clone(buf[:k])
+			time.AfterFunc(wait(i), func() { _, _ = to.Write(packet) }) // what is lost is lost
+		}
+	}()
+}
+
+// tun is a network device of a namespace whose packets the test carries.
+func (n *network) tun(ns, dev string) *os.File {
+	n.t.Helper()
+	var f *os.File
+	n.inside(ns, func() error {
+		fd, err := unix.Open("/dev/net/tun", unix.O_RDWR|unix.O_CLOEXEC|unix.O_NONBLOCK, 0)
+		if err != nil {
+			return err
+		}
+		req, err := unix.NewIfreq(dev)
+		if err != nil {
+			return err
+		}
+		req.SetUint16(unix.IFF_TUN | unix.IFF_NO_PI)
+		if err := unix.IoctlIfreq(fd, unix.TUNSETIFF, req); err != nil {
+			unix.Close(fd)
+			return err
+		}
+		f = os.NewFile(uintptr(fd), dev)
+		return nil
+	})
+	n.t.Cleanup(func() { f.Close() })
+	n.do("ip -n " + ns + " link set " + dev + " up")
+	return f
 }

@@ -214,6 +214,9 @@ var night = []struct {
 	{"slow first 3s no word slow", "is ADDR ok? users complain", func(t *testing.T) (string, string) {
 		return handle(t, l4(t), func(w http.ResponseWriter, r *http.Request) { time.Sleep(3 * time.Second); ok(w, r) }), ""
 	}, want{"root_cause", []string{"ADDR is reached quickly, but its program needs"}, "", ""}},
+	{"slow first 0.3s, as named", "http://ADDR/ is 300 ms slower since noon", func(t *testing.T) (string, string) {
+		return handle(t, l4(t), func(w http.ResponseWriter, r *http.Request) { time.Sleep(300 * time.Millisecond); ok(w, r) }), ""
+	}, want{"root_cause", []string{"ADDR is reached quickly, but its program needs"}, "", ""}},
 	{"slow first 0.7s", "http://ADDR/ is laggy", func(t *testing.T) (string, string) {
 		return handle(t, l4(t), func(w http.ResponseWriter, r *http.Request) { time.Sleep(700 * time.Millisecond); ok(w, r) }), ""
 	}, want{"root_cause", []string{"ADDR is reached quickly, but its program needs"}, "", ""}},

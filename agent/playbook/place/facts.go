@@ -10,7 +10,6 @@ import (
 	"ghostbot/agent/playbook/behind"
 	"ghostbot/agent/playbook/pattern"
 	"ghostbot/agent/playbook/read"
-	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
 )
 
@@ -68,6 +67,8 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	"route":       (*Place).readRoute,
 	"ping":        (*Place).readPing,
 	"bigping":     (*Place).readBigPing,
+	"pingmore":    (*Place).readPingMore,
+	"tracetimes":  (*Place).readTraceTimes,
 	"trace":       (*Place).readTrace,
 	"neighbour":   (*Place).readNeighbour,
 	"certificate": (*Place).readCertificate,
@@ -219,10 +220,7 @@ func (p *Place) turnedAway() bool {
 
 // phases learns which parts of a request took long.
 func (p *Place) phases(w read.Web, m Moment) {
-	limit := rules.SlowElse
-	if p.About.Is(symptom.Slow) || p.Parent != nil {
-		limit = rules.SlowAsked
-	}
+	limit := p.slowLimit()
 	p.slowest = max(p.slowest, w.Total)
 	if w.DNS > limit {
 		p.saw("slow-dns", w, m)
@@ -231,11 +229,12 @@ func (p *Place) phases(w read.Web, m Moment) {
 		return
 	}
 	ready := max(w.Connect, w.TLS)
+	trip := min(w.Connect-w.DNS, 1) // of which a handshake has up to two and an answer one, wherever the program is
 	for _, phase := range []struct {
 		word string
 		took float64
 	}{
-		{"slow-connect", w.Connect - w.DNS}, {"slow-tls", w.TLS - w.Connect}, {"slow-first", w.First - ready}, {"slow-body", w.Total - w.First},
+		{"slow-connect", w.Connect - w.DNS}, {"slow-tls", w.TLS - w.Connect - 2*trip}, {"slow-first", w.First - ready - trip}, {"slow-body", w.Total - w.First},
 	} {
 		if phase.took > limit {
 			p.saw(phase.word, w, m)
@@ -865,7 +864,7 @@ func (p *Place) readPing(o read.Output, m Moment) string {
 		return "Ping to " + host + " loses " + percent(e.Loss) + "."
 	}
 	p.note(m, "ping-ok")
-	return host + " answers ping in " + millis(e.Avg) + "."
+	return host + " answers ping in " + p.rtt() + "."
 }
 
 func (p *Place) readBigPing(o read.Output, m Moment) string {

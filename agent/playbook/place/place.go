@@ -447,6 +447,11 @@ func (p *Place) part(name string) (string, bool) {
 			return "1452", true
 		}
 		return "1472", true
+	case "echoip": // the address that was pinged: of several, an answer of another one says nothing
+		if p.echo.To != "" && symptom.ValidHost(p.echo.To) {
+			return p.echo.To, true
+		}
+		return p.End.Host, p.End.Host != ""
 	case "next":
 		return p.next, p.next != ""
 	case "resolved":

@@ -105,6 +105,8 @@ var words = map[string]func(p *Place) string{
 		return ", and gives as its reason " + Plain(p.answer.EDE, 70)
 	},
 	"howfailed": (*Place).howFailed,
+	"rtt":       (*Place).rtt,
+	"where":     (*Place).where,
 	"ratio":     func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
 }
 

@@ -246,7 +246,11 @@ func (p *Place) Checked() string {
 		{"queue-ok", "its accept queue is empty"}, {"trusted", "its certificate is valid and trusted"}, {"named-there", "the DNS server resolves it"}, {"server-alive", "it answers DNS queries"},
 		{"named-here", "it resolves"}, {"named-system", "programs here resolve it"}, {"ping-ok", "it answers ping"}, {"path-ends", "the path is open"},
 	} {
-		if p.Has(w.word) && !(w.word == "ping-ok" && p.Has("ping-loss")) {
+		switch {
+		case !p.Has(w.word) || w.word == "ping-ok" && p.Has("ping-loss"):
+		case w.word == "ping-ok" && p.rtt() != "":
+			out = append(out, w.says+" in "+p.rtt())
+		default:
 			out = append(out, w.says)
 		}
 	}
@@ -290,6 +294,9 @@ func (p *Place) Unseen(verdict string) []string {
 	}
 	if p.Has("slow-at-times") && verdict == "no_fault" {
 		out = append(out, p.Text("Nobody spoke of slowness, but {slowly} requests to {t} took long (the slowest {slowest}), the others did not."))
+	}
+	if d := p.About.Delay; d > 0 && verdict == "no_fault" && p.Parent == nil && p.rtt() != "" {
+		out = append(out, "The "+seconds(d)+" that were named were not seen: "+p.End.Host+" answered ping from here in "+p.rtt()+".")
 	}
 	if p.luck() > 0 && verdict != "root_cause" {
 		out = append(out, p.chance())

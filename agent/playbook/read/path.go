@@ -2,6 +2,7 @@ package read
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -11,18 +12,21 @@ import (
 // Echo is what ping says.
 type Echo struct {
 	Sent, Received int
-	Loss           float64 // percent
-	Min, Avg, Max  float64 // milliseconds
-	Fail           Failure // how it failed when nothing or not everything came back
-	From           string  // who reported the failure by ICMP
-	To             string  // the address that was pinged
-	Loop           bool    // "time to live exceeded"
-	MTU            int     // "frag needed ... mtu = N"
+	Loss           float64   // percent
+	Min, Avg, Max  float64   // milliseconds
+	Dev            float64   // milliseconds; 0 where the tool does not say
+	Times          []float64 // of single answers, in milliseconds
+	Fail           Failure   // how it failed when nothing or not everything came back
+	From           string    // who reported the failure by ICMP
+	To             string    // the address that was pinged
+	Loop           bool      // "time to live exceeded"
+	MTU            int       // "frag needed ... mtu = N"
 }
 
 var (
 	pingCount = pattern.New(`^\s*(\d+)\s+[^,\d]+,\s*(\d+)\s+[^,]*,.*?([\d.,]+)\s*%`)
-	pingRTT   = pattern.New(`=\s*([\d.]+)/([\d.]+)/([\d.]+)`)
+	pingRTT   = pattern.New(`=\s*([\d.]+)/([\d.]+)/([\d.]+)(?:/([\d.]+))?`)
+	pingTime  = pattern.New(`\bicmp_seq=\d+ .*\btime[=<]([\d.]+) ?ms`)
 	pingFrom  = pattern.New(`(?i)^from (\S+?):?\s`)
 	pingTo    = pattern.New(`^PING .*?\(([0-9a-fA-F.:]+)\)`)
 	pingICMP  = pattern.New(`(?i)unreachable|prohibited|filtered|time to live exceeded|ttl exceeded|hop limit|frag needed|message too long|packet too big`)
@@ -37,6 +41,10 @@ func Ping(o Output) Echo {
 		if m := pingTo.FindStringSubmatch(l); m != nil {
 			e.To = m[1]
 		}
+		if m := pingTime.FindStringSubmatch(l); m != nil && len(e.Times) < 100 {
+			x, _ := strconv.ParseFloat(m[1], 64)
+			e.Times = append(e.Times, x)
+		}
 		switch {
 		case pingICMP.MatchString(l):
 			e.told(l)
@@ -50,6 +58,7 @@ func Ping(o Output) Echo {
 				e.Min, _ = strconv.ParseFloat(m[1], 64)
 				e.Avg, _ = strconv.ParseFloat(m[2], 64)
 				e.Max, _ = strconv.ParseFloat(m[3], 64)
+				e.Dev, _ = strconv.ParseFloat(m[4], 64)
 			}
 		}
 	}
@@ -60,6 +69,16 @@ func Ping(o Output) Echo {
 		}
 	}
 	return e
+}
+
+// Spread is between which times the middle half of the answers came, in milliseconds:
+// unlike the deviation, one late answer does not make it large.
+func (e Echo) Spread() float64 {
+	if len(e.Times) < 8 {
+		return 0
+	}
+	t := slices.Sorted(slices.Values(e.Times))
+	return t[len(t)*3/4] - t[len(t)/4]
 }
 
 func (e *Echo) told(l string) {

@@ -323,3 +323,19 @@ func TestSample(t *testing.T) {
 		t.Errorf("%+v", got)
 	}
 }
+
+// TestSpread: one late answer of many is no uneven way, a half of them is.
+func TestSpread(t *testing.T) {
+	ping := func(times ...int) read.Echo {
+		var out strings.Builder
+		for i, x := range times {
+			fmt.Fprintf(&out, "64 bytes from 192.0.2.1: icmp_seq=%d ttl=64 time=%d ms\n", i+1, x)
+		}
+		out.WriteString("--- x ping statistics ---\n10 packets transmitted, 10 received, 0% packet loss, time 1800ms\nrtt min/avg/max/mdev = 10.000/40.000/400.000/99.500 ms\n")
+		return read.Ping(read.Output{Stdout: out.String()})
+	}
+	once, often := ping(10, 10, 11, 400, 10, 10, 10, 10, 12, 10), ping(10, 90, 10, 80, 10, 100, 10, 95, 10, 70)
+	if once.Dev != 99.5 || once.Spread() > 5 || often.Spread() < 50 || ping(10, 400).Spread() != 0 {
+		t.Errorf("%v %v", once.Spread(), often.Spread())
+	}
+}

@@ -131,7 +131,9 @@ var Probes = []Probe{
 	{Name: "connect-6", Repeat: 6, Tool: "nc", Args: "-z -v -w 4 {dest} {port}", Reader: "connect", Why: "whether connections to {t} are refused some of the time", Effect: oneTry},
 	{Name: "link", Tool: "ip", Args: "-br link", Reader: "link", Why: "whether this machine's own interface has a link", Effect: "reads the list of interfaces"},
 	{Name: "ping", Tool: "ping", Args: "-c 5 -W 2 {host}", Reader: "ping", Why: "whether {host} itself answers, and how regularly", Effect: "sends five echo requests"},
+	{Name: "ping-more", Tool: "ping", Args: "-c 20 -i 0.2 -W 2 {echoip}", Reader: "pingmore", Why: "how long the way to {host} and back takes, and how much that varies", Effect: "sends twenty echo requests within four seconds"},
 	{Name: "big-ping", Tool: "ping", Args: "-c 3 -W 2 -M do -s {big} {host}", Reader: "bigping", Why: "whether full-sized packets to {host} pass", Effect: "sends three large echo requests"},
+	{Name: "trace-times", Tool: "traceroute", Args: "-n -m 12 -w 1 -q 1 {host}", Reader: "tracetimes", Why: "behind which router the time is lost", Effect: "sends a dozen probe packets"},
 	{Name: "trace", Tool: "traceroute", Args: "-n -m 12 -w 1 -q 1 {host}", Reader: "trace", Instead: "tracepath", Why: "how far packets to {host} get", Effect: "sends a dozen probe packets"},
 	{Name: "tracepath", Tool: "tracepath", Args: "-n -m 12 {host}", Reader: "trace", Why: "how far packets to {host} get", Effect: "sends a dozen probe packets"},
 	{Name: "neighbour", Tool: "ip", Args: "neigh show {next}", Reader: "neighbour", Why: "whether the next machine on the link answers at all", Effect: "reads the neighbour table"},
@@ -192,7 +194,9 @@ var Ladder = []Step{
 	{"waiting-for", []string{"local no-answer queue-ok !queue-waiting"}},
 	{"counters-2", []string{"counted tried-since silent"}},
 	{"listeners-all", []string{"local silent queue-ok overflow-rising"}},
-	{"ping", []string{"remote silent", "remote unreachable", "remote no-answer", "remote slow-connect", "host-only", "remote about-path", "remote about-slow answered", "remote stalled", "no-route-known silent"}},
+	{"ping", []string{"remote silent", "remote unreachable", "remote no-answer", "remote slow-connect", "host-only", "remote about-path", "remote about-slow answered", "remote about-slow open", "remote stalled", "no-route-known silent"}},
+	{"ping-more", []string{"remote about-slow ping-ok !ping-loss", "about-path ping-ok !ping-loss"}},
+	{"trace-times", []string{"ping-slow !ping-loss", "ping-jitter !ping-loss"}},
 	{"link", []string{"no-route !route-denies", "remote next unreachable", "remote next ping-lost"}},
 	{"neighbour", []string{"remote next unreachable", "remote next ping-lost"}},
 	{"big-ping", []string{"remote stalled", "remote no-answer ping-ok", "remote about-path ping-ok", "remote cut"}},
@@ -271,6 +275,9 @@ const (
 	halfDNSDo  = "Let the DNS server, or what filters its queries, answer AAAA as well, with an empty answer where there is no address (undo: restore the setting). Verify: `dig {name} AAAA` is answered at once."
 	atSome     = "{host} has {several} addresses and {t} is not served on all of them: "
 	orTakeOut  = ", or take {bad} out of the records of {host} until it serves (undo: put it back). Verify: `nc -z -v {bad} {port}` and {check} succeed."
+	farAway    = "The way to {host} and back takes long from this machine: {rtt}{where}; every exchange with it waits that long at least once"
+	uneven     = "The time to {host} and back varies from packet to packet: {rtt}{where}"
+	farAwayDo  = "Measure each hop (`mtr --report {host}`) and compare with the usual time: a detour, a saturated link with a long queue, a shaper or a radio link adds it. Verify: `ping -c 20 -i 0.2 {host}` shows the usual min/avg/max/mdev."
 	away       = "{t} accepts connections and turns them away in its own words{banner}"
 	verifyOwn  = "Verify: a client of its own protocol is served."
 	signIn     = "{t} asks its clients to sign in and turns away what is asked without it{banner}: clients without credentials, or with wrong ones, fail; from here nobody signed in"
@@ -398,6 +405,10 @@ var All = []Rule{
 			{"neighbour-failed", "{next} on this machine's own link does not answer address resolution: {host} is down, not connected, or not on this link at all (then netmask or address of this machine are wrong)", "high", []string{"Check power, link and address of {next}, and the netmask here (`ip -br addr`). Verify: `ip neigh show {next}` shows REACHABLE."}},
 			{"unreachable path-stops !ping-ok !local !connected !prohibited", apart, "medium", []string{apartDo}},
 			{"unreachable !ping-ok !local !connected !prohibited", apart, "medium", []string{apartDo}},
+			{"ping-slow about-slow", farAway, "medium", []string{farAwayDo}},
+			{"ping-slow about-path", farAway, "medium", []string{farAwayDo}},
+			{"ping-jitter about-slow", uneven, "medium", []string{farAwayDo}},
+			{"ping-jitter about-path", uneven, "medium", []string{farAwayDo}},
 			{"ping-loss", "The path to {host} loses packets ({loss})", "medium", []string{"Measure each hop (`mtr --report`) and replace or relieve the first one that loses and whose loss goes on to the end. Verify: `ping -c 20 {host}` loses nothing."}},
 			{"silent ping-lost", "{host} does not answer at all, neither ping nor port {port}: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
 			{"host-only ping-lost", "{host} does not answer ping: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
@@ -436,7 +447,7 @@ var All = []Rule{
 			{"lookup-slow", "The DNS server {srv} takes {lookup} to answer for {name}", "high", []string{"Look at the load and the forwarders of the DNS server on {srv}. Verify: the query time of `dig -p {sport} @{server} {name}` is small."}},
 			{"resolve-late named-here", "Resolving {name} takes longer than the 4 s that a request waited here, though the DNS server does answer for it: one of several servers or questions goes unanswered", "medium", []string{"Look at the DNS servers in /etc/resolv.conf one by one (`dig @SERVER {name}`, also with AAAA): a dead first server is the usual reason. Verify: `getent ahosts {name}` answers at once."}},
 			{"slow-dns", "Resolving the name of {t} takes {dns}; everything after it is quick", "high", []string{"Look at the DNS servers this machine asks (`dig {name}` shows which one and how long): a dead first server is the usual reason. Verify: the dns figure of {check} is small."}},
-			{"slow-connect", "Opening a connection to {t} takes {connect}: distance, loss or a busy listener", "medium", []string{"Measure the path (`mtr --report {host}`) and the listener's queue. Verify: the connect figure of {check} is small."}},
+			{"slow-connect !ping-slow", "Opening a connection to {t} takes {connect}: distance, loss or a busy listener", "medium", []string{"Measure the path (`mtr --report {host}`) and the listener's queue. Verify: the connect figure of {check} is small."}},
 			{"slow-tls", "The TLS handshake with {t} takes {tls}; the connection itself is quick", "high", []string{"Look at CPU and certificate checks (revocation, client certificates) of the server at {t}. Verify: the tls figure of {check} is small."}},
 			{"slow-first", "{t} is reached quickly, but its program needs {first} before the first byte of the answer{onpath}: the time is spent in the program or behind it, not in the network", "high", []string{"Profile the program behind {t} and what it waits for{since}. Verify: the first figure of {check} is small."}},
 			{"slow-body", "{t} starts to answer quickly, but the answer takes {rest} to arrive", "medium", []string{"Look at size and source of the answer, and at loss on the path (`nstat -azs TcpRetransSegs`). Verify: the total figure of {check} is small."}},
@@ -595,4 +606,9 @@ const (
 const (
 	SlowAsked = 0.5
 	SlowElse  = 1.0
+
+	NamedShare  = 0.7  // of a time that people name: what is that near to it is what they mean
+	SlowNamed   = 0.1  // the least that is called slow, whatever they name
+	SlowTrip    = 0.15 // of a round trip: the longest way round the world that is not odd
+	JitterAsked = 0.02 // between the quicker and the slower half of round trips: what voice and games notice
 )

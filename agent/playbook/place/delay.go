@@ -1,0 +1,110 @@
+package place
+
+import (
+	"fmt"
+
+	"ghostbot/agent/playbook/read"
+	"ghostbot/agent/playbook/rules"
+	"ghostbot/agent/playbook/symptom"
+)
+
+// slowLimit is what one phase of a request may take, in seconds: less where people
+// name a shorter time, because that is what they miss.
+func (p *Place) slowLimit() float64 {
+	limit := rules.SlowElse
+	if p.About.Is(symptom.Slow) || p.Parent != nil {
+		limit = rules.SlowAsked
+	}
+	if d := p.About.Delay; d > 0 && p.Parent == nil {
+		limit = min(limit, max(rules.NamedShare*d, rules.SlowNamed))
+	}
+	return limit
+}
+
+// rttLimit is from when on a round trip is a slow one, in milliseconds.
+func (p *Place) rttLimit() float64 {
+	if d := p.About.Delay; d > 0 {
+		return 1000 * min(max(rules.NamedShare*d, rules.JitterAsked), rules.SlowTrip)
+	}
+	return 1000 * rules.SlowTrip
+}
+
+// readPingMore reads enough echo requests for an average and a spread that a busy
+// moment does not make: slow is what even the quickest of them was, uneven where the
+// middle half of them lies as far apart as people notice, and a good part of the whole.
+func (p *Place) readPingMore(o read.Output, m Moment) string {
+	e := read.Ping(o)
+	if e.Sent == 0 || e.Received < e.Sent/2 {
+		return ""
+	}
+	p.echo = e
+	switch {
+	case e.Loss > 0:
+		p.note(m, "ping-loss")
+		return "Ping to " + p.End.Host + " loses " + percent(e.Loss) + "."
+	case e.Min >= p.rttLimit():
+		p.note(m, "ping-slow")
+	case e.Spread() >= 1000*rules.JitterAsked && e.Spread() >= e.Avg/4:
+		p.note(m, "ping-jitter")
+	default:
+		p.note(m, "ping-quick")
+	}
+	return p.End.Host + " answers ping in " + p.rtt() + "."
+}
+
+// rtt are the figures of ping as people know them.
+func (p *Place) rtt() string {
+	e := p.echo
+	if e.Received == 0 {
+		return ""
+	}
+	s := fmt.Sprintf("%s on average of %d (min/avg/max", millis(e.Avg), e.Received)
+	if e.Avg < 10 {
+		s = fmt.Sprintf("%.1f ms on average of %d (min/avg/max", e.Avg, e.Received)
+	}
+	if e.Dev > 0 {
+		s += "/mdev"
+	}
+	s += fmt.Sprintf(" %.1f/%.1f/%.1f", e.Min, e.Avg, e.Max)
+	if e.Dev > 0 {
+		s += fmt.Sprintf("/%.1f", e.Dev)
+	}
+	return s + " ms)"
+}
+
+// readTraceTimes reads how long each hop takes. A router that answers late itself
+// shows nothing: only what stays slow to the end counts.
+func (p *Place) readTraceTimes(o read.Output, m Moment) string {
+	t := read.Traceroute(o)
+	if len(t.Hops) == 0 {
+		p.note(m, "unsuitable")
+		return ""
+	}
+	p.trace = t
+	p.note(m, "path-timed")
+	return ""
+}
+
+// where says between which hops the time is lost, as the end of a sentence.
+func (p *Place) where() string {
+	if !p.Has("path-timed") || !p.trace.Reached() || p.echo.Min == 0 {
+		return ""
+	}
+	slow, quick := read.Hop{}, read.Hop{}
+	for _, h := range p.trace.Hops {
+		switch {
+		case h.Addr == "" || h.RTT == 0:
+		case h.RTT < p.echo.Min/2:
+			slow, quick = read.Hop{}, h
+		case slow.Addr == "":
+			slow = h
+		}
+	}
+	switch {
+	case slow.Addr == "" || !p.Has("ping-slow"):
+		return ""
+	case quick.Addr == "":
+		return fmt.Sprintf("; the first router that answers, %s, is as slow (%.1f ms)", slow.Addr, slow.RTT)
+	}
+	return fmt.Sprintf("; %s is reached in %.1f ms, %s behind it in %.1f ms", quick.Addr, quick.RTT, slow.Addr, slow.RTT)
+}
