@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"ghostbot/agent"
 	"ghostbot/agent/playbook"
@@ -250,5 +251,45 @@ func TestStatedRate(t *testing.T) {
 				t.Errorf("want %+v\n%s", tt, in)
 			}
 		})
+	}
+}
+
+// TestDropsOfUDP: what a socket lost is told, also when it is read again.
+func TestDropsOfUDP(t *testing.T) {
+	tools(t, "ss")
+	pc, err := net.ListenPacket("udp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer pc.Close()
+	_ = pc.(*net.UDPConn).SetReadBuffer(4096) // as small as the kernel lets it
+	c, err := net.Dial("udp", pc.LocalAddr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	for range 500 {
+		_, _ = c.Write(make([]byte, 500)) // what is lost is meant to be
+	}
+	text := "syslog udp " + pc.LocalAddr().String() + ": messages are lost"
+	want{"root_cause", []string{"bytes waiting), and "}, "skmem", "medium"}.check(t, investigate(t, text))
+	_ = pc.SetReadDeadline(time.Now().Add(200 * time.Millisecond))
+	for buf := make([]byte, 600); err == nil; {
+		_, _, err = pc.ReadFrom(buf)
+	}
+	want{"unverified", []string{"were dropped since its socket was opened"}, "skmem", "low"}.check(t, investigate(t, text))
+}
+
+// TestExpiresSoon: a certificate that is valid for a few days more is a remark and no cause.
+func TestExpiresSoon(t *testing.T) {
+	tools(t, "curl", "ss", "openssl")
+	for until, remark := range map[time.Duration]string{3*day + time.Hour: ", 3 days from now", 300 * day: ""} {
+		addr := serveTLS(t, l4(t), cert{-80 * day, until, []string{"127.0.0.1"}}, ok)
+		in := investigate(t, "https://"+addr+"/ certificate?")
+		end := in.finish()
+		gaps := strings.Join(end.Gaps, " ")
+		if strings.Contains(end.Summary, "expire") || (remark != "") != strings.Contains(gaps, "Not a fault yet: the certificate of "+addr) || !strings.Contains(gaps, remark) {
+			t.Errorf("%s: %s", until, in)
+		}
 	}
 }

@@ -94,6 +94,11 @@ func (b *board) conclude(hyps []hypothesis) agent.Turn {
 	default:
 		c.Verdict, c.Confidence = "unverified", "low"
 		c.Summary = b.unverified(c.Causes)
+		for _, p := range b.roots() {
+			if next := p.Next(); next != "" {
+				c.Actions = unique(append(c.Actions, next))
+			}
+		}
 	}
 	c.Gaps = b.gaps(c.Verdict)
 	m := b.manage(hyps, true)
@@ -310,7 +315,7 @@ func (b *board) unverified(causes []agent.Cause) string {
 		if len(causes) == 0 && p.Works() {
 			out = append(out, p.Checked())
 		} else if len(causes) == 0 {
-			out = append(out, p.Title()+" was not decided.")
+			out = append(out, p.Undecided())
 		}
 	}
 	return strings.Join(out, " ")

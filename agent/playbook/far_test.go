@@ -80,6 +80,13 @@ func (n *network) services() {
 	}
 	n.web(n.far, "203.0.113.13:80", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })
 	n.in(n.far, "iptables -A INPUT -p tcp -d 203.0.113.12 -j DROP")
+	n.inside(n.far, func() error {
+		pc, err := net.ListenPacket("udp", "203.0.113.10:514")
+		if err == nil {
+			n.t.Cleanup(func() { pc.Close() })
+		}
+		return err
+	})
 	n.detour("long", func(int) time.Duration { return 200 * time.Millisecond }, "203.0.113.21")
 	n.detour("uneven", func(i int) time.Duration { return time.Duration(i%5) * 60 * time.Millisecond }, "203.0.113.22")
 	n.web(n.far, "203.0.113.21:80", ok)
@@ -97,6 +104,9 @@ var farCases = []farCase{
 	{"a long way, not the web", "redis at 203.0.113.21:6379 is slow", "", "", want{"root_cause", []string{"The way to 203.0.113.21 and back takes long from this machine: "}, "mdev", "medium"}},
 	{"an uneven way", "jitter on the way to 203.0.113.22", "", "", want{"root_cause", []string{"The time to 203.0.113.22 and back varies from packet to packet: "}, "mdev", "medium"}},
 	{"a quick way", "latency to 203.0.113.9 is high, 300 ms instead of 200", "", "", want{"no_fault", nil, "", ""}},
+	{"a UDP port that nothing is bound to", "voip at udp 203.0.113.9:5060 has no audio", "", "", want{"root_cause", []string{"203.0.113.9 sends datagrams for UDP port 5060 back as undeliverable (ICMP port unreachable)"}, "", "medium"}},
+	{"a UDP port of which nobody can say", "syslog udp 203.0.113.10:514: messages are lost", "", "", want{"unverified", nil, "", "low"}},
+	{"no DNS server at all", "http://web.shop.test/ is down", "", "", want{"root_cause", []string{"Nothing on this machine answers DNS queries, and it asks no other server"}, "refused", "high"}},
 	{"none of two serves", "http://none.shop.test/ is down", "", "", want{"root_cause", []string{"Nothing accepts connections on none.shop.test:80"}, "", ""}},
 }
 

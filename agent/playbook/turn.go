@@ -14,7 +14,7 @@ var each = []string{"refused", "filtered"}
 
 // serves says which kind of hypothesis a reader's facts decide, best first.
 var serves = map[string][]string{
-	"sample": {"unstable"}, "pingmore": {"path"}, "tracetimes": {"path"}, "fetch": {"dependency", "application", "slow", "hang", "reset", "refused", "protocol"}, "digtcp": {"dns-server"}, "poke": {"hang", "reset"}, "six": {"refused", "filtered"}, "four": {"refused", "filtered"}, "full": {"filtered", "overload"}, "at1": each, "at2": each, "at3": each, "at4": each, "webat1": each, "webat2": each, "webat3": each, "webat4": each, "udpsocket": {"refused", "hang"}, "anyway": {"application", "dependency", "untrusted"},
+	"udptry": {"refused"}, "sample": {"unstable"}, "pingmore": {"path"}, "tracetimes": {"path"}, "fetch": {"dependency", "application", "slow", "hang", "reset", "refused", "protocol"}, "digtcp": {"dns-server"}, "poke": {"hang", "reset"}, "six": {"refused", "filtered"}, "four": {"refused", "filtered"}, "full": {"filtered", "overload"}, "at1": each, "at2": each, "at3": each, "at4": each, "webat1": each, "webat2": each, "webat3": each, "webat4": each, "udpsocket": {"refused", "hang"}, "anyway": {"application", "dependency", "untrusted"},
 	"connect": {"refused", "filtered", "overload"}, "trytls": {"protocol", "reset", "expired"}, "tryconnect": {"refused", "filtered"}, "tryopenssl": {"refused", "filtered"},
 	"listeners": {"refused", "overload", "filtered"}, "counters": {"overload", "filtered"}, "certificate": {"expired", "wrong-name", "untrusted", "protocol"},
 	"ping": {"path", "filtered"}, "bigping": {"filtered", "path"}, "trace": {"path"}, "neighbour": {"path"}, "route": {"path", "refused"},

@@ -2,6 +2,7 @@ package place
 
 import (
 	"fmt"
+	"time"
 
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
@@ -107,4 +108,20 @@ func (p *Place) where() string {
 		return fmt.Sprintf("; the first router that answers, %s, is as slow (%.1f ms)", slow.Addr, slow.RTT)
 	}
 	return fmt.Sprintf("; %s is reached in %.1f ms, %s behind it in %.1f ms", quick.Addr, quick.RTT, slow.Addr, slow.RTT)
+}
+
+// soon is how long before its end a certificate is worth a remark.
+const soon = 14 * 24 * time.Hour
+
+// expiresSoon says how long a certificate that is valid now is so for, when that is
+// not long.
+func (p *Place) expiresSoon() (left string, is bool) {
+	d := p.hand.NotAfter.Sub(p.seen)
+	if !p.Has("cert-dates-ok") || p.hand.NotAfter.IsZero() || d <= 0 || d > soon {
+		return "", false
+	}
+	if h := int(d.Hours()); h < 48 {
+		return fmt.Sprintf("%d hours", h), true
+	}
+	return fmt.Sprintf("%d days", int(d.Hours()/24)), true
 }

@@ -56,6 +56,7 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	"webat3":      tryOf(2, true),
 	"webat4":      tryOf(3, true),
 	"udpsocket":   (*Place).readUDPSocket,
+	"udptry":      (*Place).readUDPTry,
 	"files":       (*Place).readFiles,
 	"compare":     (*Place).readCompare,
 	"aaaa":        (*Place).readAAAA,
@@ -471,7 +472,10 @@ func (p *Place) readUDPSocket(o read.Output, m Moment) string {
 		if p.End.Scheme != "udp" {
 			return "A UDP socket is open on " + p.End.String() + "."
 		}
-		if p.sockets = []read.Socket{s}; s.Waiting() {
+		if p.sockets = []read.Socket{s}; s.Drops > 0 {
+			p.note(m, "udp-dropped")
+		}
+		if s.Waiting() {
 			p.note(m, "udp-unread")
 			return "A UDP socket is open on " + p.End.String() + ", and what arrived is not read."
 		}
@@ -480,6 +484,25 @@ func (p *Place) readUDPSocket(o read.Output, m Moment) string {
 	}
 	p.note(m, "no-udp-socket")
 	return "No UDP socket is open on " + p.End.String() + "."
+}
+
+// readUDPTry reads what became of a few datagrams. That none came back says nothing
+// about who took them: UDP has no answer of its own.
+func (p *Place) readUDPTry(o read.Output, m Moment) string {
+	switch c := read.Connect(o); {
+	case c.Fail == read.Usage:
+		p.note(m, "unsuitable")
+		return ""
+	case c.OK:
+		p.note(m, "udp-unanswered")
+		return "A datagram to UDP " + p.End.String() + " brought neither an answer nor an ICMP message."
+	case c.Fail == read.NoConnect, c.Fail == read.Refused: // nc says nothing about a port that is unreachable
+		p.note(m, "udp-refused")
+		return "A datagram to UDP " + p.End.String() + " comes back as undeliverable: port unreachable."
+	case c.Fail == read.Unreachable || c.Fail == read.Unresolved:
+		p.note(m, failWords[c.Fail]...)
+	}
+	return ""
 }
 
 // readPoke reads what a program makes of a web request though it speaks another
@@ -641,6 +664,9 @@ func (p *Place) readHere(a read.Answer, m Moment) string {
 		return "This machine's DNS server answers for " + name + " over UDP with a truncated answer, and not over TCP."
 	}
 	p.note(m, "silent-here")
+	if a.Fail == read.Refused && len(a.Asked) > 0 && !slices.ContainsFunc(a.Asked, func(s string) bool { return !loopbackIP(s) }) {
+		p.note(m, "no-server-here")
+	}
 	return "This machine's DNS servers do not answer."
 }
 
@@ -933,7 +959,7 @@ func (p *Place) readCertificate(o read.Output, m Moment) string {
 	if p.End.Scheme == "http" && p.End.Guessed {
 		p.become("https")
 	}
-	p.hand = h
+	p.hand, p.seen = h, m.Now
 	if h.Asks {
 		p.note(m, "asks-cert")
 	}

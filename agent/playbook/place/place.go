@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"ghostbot/agent/playbook/behind"
 	"ghostbot/agent/playbook/read"
@@ -63,6 +64,7 @@ type Place struct {
 	answer   read.Answer
 	sockets  []read.Socket
 	hand     read.Handshake
+	seen     time.Time // when the certificate was
 	echo     read.Echo
 	trace    read.Trace
 	detail   string // a tool's own words

@@ -105,9 +105,17 @@ var words = map[string]func(p *Place) string{
 		return ", and gives as its reason " + Plain(p.answer.EDE, 70)
 	},
 	"howfailed": (*Place).howFailed,
-	"rtt":       (*Place).rtt,
-	"where":     (*Place).where,
-	"ratio":     func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
+	"drops": func(p *Place) string {
+		if len(p.sockets) == 0 {
+			return "0"
+		}
+		return strconv.Itoa(p.sockets[0].Drops)
+	},
+	"asked":   func(p *Place) string { return Plain(strings.Join(p.answer.Asked, " and "), 100) },
+	"askedin": func(p *Place) string { return around(" (", strings.Join(p.answer.Asked, " and "), ")") },
+	"rtt":     (*Place).rtt,
+	"where":   (*Place).where,
+	"ratio":   func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
 }
 
 func around(before, s, after string) string {
@@ -223,6 +231,9 @@ func (p *Place) queue() string {
 		return "no listener"
 	}
 	s := p.sockets[0]
+	if p.Has("udp") {
+		return fmt.Sprintf("%d bytes waiting", s.RecvQ)
+	}
 	if s.SendQ < 0 {
 		return fmt.Sprintf("%d connections waiting to be accepted", s.RecvQ)
 	}

@@ -257,6 +257,32 @@ func (p *Place) Checked() string {
 	return p.Title() + p.End.Path + ": " + strings.Join(out, ", ") + "."
 }
 
+// Undecided says what was seen of a place at which nothing was decided.
+func (p *Place) Undecided() string {
+	var out []string
+	if p.Has("udp-unanswered") {
+		out = append(out, "a datagram to UDP port "+p.portText()+" brought neither an answer nor an ICMP message within 2 s, so something takes it, or it is dropped on the way: UDP does not tell the two apart")
+	}
+	if p.Has("ping-ok") && p.rtt() != "" {
+		out = append(out, p.End.Host+" answers ping in "+p.rtt())
+	} else if p.Has("ping-lost") {
+		out = append(out, p.End.Host+" does not answer ping")
+	}
+	if len(out) == 0 {
+		return p.Title() + " was not decided."
+	}
+	return p.Title() + " was not decided: " + strings.Join(out, "; ") + "."
+}
+
+// Next is what people can do about a place at which nothing was decided, "" where the
+// gaps say it.
+func (p *Place) Next() string {
+	if !p.Has("udp-unanswered") {
+		return ""
+	}
+	return p.Text("Look on {host}: `ss -lunm sport = :{port}` shows whether a program is bound to the port, whether what arrives waits unread (Recv-Q), and how much was dropped (after d in skmem); a capture there, `tcpdump -ni any udp port {port}`, whether the datagrams of a client arrive at all.")
+}
+
 // Unseen are the gaps of one place.
 func (p *Place) Unseen(verdict string) []string {
 	var out []string
@@ -297,6 +323,9 @@ func (p *Place) Unseen(verdict string) []string {
 	}
 	if d := p.About.Delay; d > 0 && verdict == "no_fault" && p.Parent == nil && p.rtt() != "" {
 		out = append(out, "The "+seconds(d)+" that were named were not seen: "+p.End.Host+" answered ping from here in "+p.rtt()+".")
+	}
+	if left, soon := p.expiresSoon(); soon {
+		out = append(out, "Not a fault yet: the certificate of "+p.Title()+" is valid until "+day(p.hand.NotAfter)+", "+left+" from now. Renew it before.")
 	}
 	if p.luck() > 0 && verdict != "root_cause" {
 		out = append(out, p.chance())

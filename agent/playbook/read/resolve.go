@@ -2,6 +2,7 @@ package read
 
 import (
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,6 +20,7 @@ type Answer struct {
 	Took    int      // milliseconds; -1 when not said
 	Warning string   // one remark of the tool, such as recursion not available
 	Cut     bool     // the answer over UDP was truncated (RFC 1035 4.1.1), and TCP was asked
+	Asked   []string // servers that did not answer, host or host#port
 	EDE     string   // the server's own reason for a failure (RFC 8914), as in "22 (No Reachable Authority)"
 }
 
@@ -80,6 +82,11 @@ func digMillis(m []string) int {
 }
 
 func (a *Answer) unanswered(l string) {
+	if m := digComm.FindStringSubmatch(l); m != nil && m[1] != "" && len(a.Asked) < 4 {
+		if s := strings.TrimSuffix(m[1], "#53"); !slices.Contains(a.Asked, s) {
+			a.Asked = append(a.Asked, s)
+		}
+	}
 	f := failure(l)
 	if strings.Contains(l, "couldn't get address for") {
 		f = Unresolved

@@ -17,6 +17,7 @@ type Socket struct {
 	Port  int
 	Peer  string
 	PPort int
+	Drops int // datagrams that found its buffer full, where the tool was asked for memory (-m)
 }
 
 // Full reports whether a listener's accept queue is full: Linux accepts one
@@ -41,6 +42,8 @@ type Table struct {
 // first figure when the output is not a terminal (iproute2 4.20).
 var glued = pattern.New(`^((?:tcp|udp)?\s*)(LISTEN|ESTAB|UNCONN|SYN-SENT|SYN-RECV|CLOSE-WAIT|TIME-WAIT|LAST-ACK|CLOSING)(\d)`)
 
+var dropped = pattern.New(`skmem:\([^)]*,d(\d{1,18})\)`)
+
 // Sockets reads `ss` (any of -t, -u, -l, -n, with or without a state filter)
 // and `netstat -an` of net-tools, busybox and BSD.
 func Sockets(o Output) Table {
@@ -53,6 +56,9 @@ func Sockets(o Output) Table {
 		}
 		if s, ok := socket(strings.Fields(l)); ok && len(t.Rows) < 1000 {
 			t.Rows = append(t.Rows, s)
+		}
+		if m := dropped.FindStringSubmatch(l); m != nil && len(t.Rows) > 0 {
+			t.Rows[len(t.Rows)-1].Drops, _ = strconv.Atoi(m[1])
 		}
 	}
 	return t
