@@ -51,9 +51,8 @@ func Refuses(text string) Refusal {
 	return Refusal{}
 }
 
-// sqlState stands before the words of an error packet of MySQL, and the letter of
-// the field before those of PostgreSQL's.
-var sqlState = pattern.New(`^#?[0-9A-Z]{5}([A-Z])|^M([a-z])`)
+// sqlState stands before the words of an error packet of MySQL.
+var sqlState = pattern.New(`^#[0-9A-Z]{5}`)
 
 // sentence is the printable text around a part of what a server sent: protocols of
 // databases put bytes that are no text before and behind it.
@@ -70,5 +69,8 @@ func sentence(text string, from, to int) string {
 		to = len(text)
 	}
 	s := strings.TrimFunc(text[from:to], func(r rune) bool { return odd(r) || r == ' ' })
-	return strings.TrimSpace(sqlState.ReplaceAllString(s, "$1$2"))
+	if strings.HasPrefix(text, "E") && strings.Contains(text, "FATAL") { // PostgreSQL: a letter says which field it is
+		s = strings.TrimPrefix(s, "M")
+	}
+	return strings.TrimSpace(sqlState.ReplaceAllString(s, ""))
 }

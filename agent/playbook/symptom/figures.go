@@ -13,9 +13,10 @@ var (
 		`|\b(?:every|each|jeder|jede|jedes) (second|other|third|fourth|fifth|sixth|eighth|tenth|twentieth|hundredth|\d{1,3}(?:nd|rd|th)|zweite|dritte|vierte|zehnte)\b` +
 		`|\b(\d{1,3}(?:[.,]\d+)?) ?(?:%|percent|per cent|prozent)` +
 		`|\b(half|a third|a quarter|a fifth|a tenth) (?:of )`)
-	// notAShare stands behind a percentage of something else.
-	notAShare = pattern.New(`(?i)^ ?(?:cpu|load|memory|ram|disk|full|used|usage|utili|idle|of (?:the )?(?:cpu|memory|ram|disk)|uptime|availab|slower|faster|more traffic|fine|ok|healthy)`)
-	ordinals  = map[string]float64{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twenty": 20, "fifty": 50, "hundred": 100, "half": 0.5,
+	// failing stands beside a percentage of what fails; others are of a load, a time or a loss.
+	failing       = pattern.New(`(?i)^ ?(?:of |der |aller )?(?:the |all |our |my )?(?:\w+ )?(?:errors?|error rate|fail\w*|requests?|calls?|users?|clients?|connections?|attempts?|queries|lookups?|look-ups?|customers?|cases|time|orders|logins|anfragen|aufrufe)\b`)
+	failingBefore = pattern.New(`(?i)\b(?:errors?|error rate|fail\w*|failure rate|reject\w*|refus\w*|scheitern|5xx)\b[^;\n]{0,40}$`)
+	ordinals      = map[string]float64{"one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "eight": 8, "ten": 10, "twenty": 20, "fifty": 50, "hundred": 100, "half": 0.5,
 		"second": 2, "other": 2, "third": 3, "fourth": 4, "fifth": 5, "sixth": 6, "eighth": 8, "tenth": 10, "twentieth": 20, "hundredth": 100, "zweite": 2, "dritte": 3, "vierte": 4, "zehnte": 10,
 		"a third": 1. / 3, "a quarter": .25, "a fifth": .2, "a tenth": .1}
 )
@@ -35,7 +36,7 @@ func rate(text string) float64 {
 			r = figure(g(1)) / max(figure(g(2)), 1)
 		case g(3) != "":
 			r = 1 / max(figure(strings.TrimRight(g(3), "ndrth")), figure(g(3)), 1)
-		case g(4) != "" && !notAShare.MatchString(text[m[1]:]):
+		case g(4) != "" && (failing.MatchString(text[m[1]:]) || failingBefore.MatchString(text[:m[0]])):
 			r = figure(g(4)) / 100
 		case g(5) != "":
 			r = figure(g(5))
