@@ -1,11 +1,13 @@
 package playbook
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 
 	"ghostbot/agent"
 	"ghostbot/agent/playbook/pattern"
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/place"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
@@ -191,7 +193,7 @@ func person(by string) string {
 	if by == "" || anonymous.MatchString(by) {
 		return "a person"
 	}
-	return place.Plain(by, 40)
+	return phrase.Plain(by, 40)
 }
 
 func cited(id string) string {
@@ -262,6 +264,7 @@ func (b *board) hint(s symptom.Symptom) {
 		p.About.Kinds = append(slices.Clone(p.About.Kinds), s.Kinds...)
 		p.About.Intermittent = p.About.Intermittent || s.Intermittent
 		p.About.Codes = append(slices.Clone(p.About.Codes), s.Codes...)
+		p.About.Rate, p.About.Delay, p.About.Jitter = cmp.Or(s.Rate, p.About.Rate), cmp.Or(s.Delay, p.About.Delay), p.About.Jitter || s.Jitter
 	}
 }
 
@@ -347,7 +350,7 @@ func (b *board) remark(o agent.Observation) {
 	case exit(o) == 127:
 		b.failed = append(b.failed, "`"+tool+"` is not installed here ("+o.AuditID+")")
 	case o.Shell.Error != "":
-		b.failed = append(b.failed, "`"+mv.Command+"` gave nothing: "+place.Plain(o.Shell.Error, 40)+" ("+o.AuditID+")")
+		b.failed = append(b.failed, "`"+mv.Command+"` gave nothing: "+phrase.Plain(o.Shell.Error, 40)+" ("+o.AuditID+")")
 	}
 }
 
@@ -414,6 +417,7 @@ func (b *board) follow(p *place.Place) {
 		return
 	}
 	about.Targets, about.Codes = nil, nil
+	about.Rate, about.Delay, about.Jitter = 0, 0, false // what people name is of the place that they name
 	about.Kinds = slices.DeleteFunc(about.Kinds, func(k symptom.Kind) bool { return k == symptom.Error })
 	about.Since, about.Deploy, about.Intermittent = p.About.Since, p.About.Deploy, p.About.Intermittent
 	for _, e := range found {

@@ -8,6 +8,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/agent/playbook/pattern"
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/place"
 	"ghostbot/agent/playbook/rules"
 )
@@ -325,7 +326,7 @@ func (b *board) unverified(causes []agent.Cause) string {
 func (b *board) gaps(verdict string) []string {
 	var out []string
 	for _, r := range b.refused {
-		reason := place.Plain(r.reason, 120)
+		reason := phrase.Plain(r.reason, 120)
 		if reason == "" || reason == "denied" { // the gate's word for none
 			reason = "no reason given"
 		}

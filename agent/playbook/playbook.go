@@ -11,6 +11,8 @@
 //
 //	symptom/     free text in, validated endpoints and kinds of trouble out
 //	read/        outputs of tools in, values out
+//	hear/        answers that say the same about every place into facts and sentences
+//	phrase/      figures, foreign text and facts as parts of sentences
 //	behind/      what an answer says about what is behind the one who answers
 //	rules/       the tables
 //	place/       one endpoint: commands, facts, verdicts, sentences

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"time"
 
+	"ghostbot/agent/playbook/hear"
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
@@ -42,7 +44,7 @@ func (p *Place) readPingMore(o read.Output, m Moment) string {
 	switch {
 	case e.Loss > 0:
 		p.note(m, "ping-loss")
-		return "Ping to " + p.End.Host + " loses " + percent(e.Loss) + "."
+		return "Ping to " + p.End.Host + " loses " + phrase.Percent(e.Loss) + "."
 	case e.Min >= p.rttLimit():
 		p.note(m, "ping-slow")
 	case e.Spread() >= 1000*rules.JitterAsked && e.Spread() >= e.Avg/4:
@@ -51,26 +53,6 @@ func (p *Place) readPingMore(o read.Output, m Moment) string {
 		p.note(m, "ping-quick")
 	}
 	return p.End.Host + " answers ping in " + p.rtt() + "."
-}
-
-// rtt are the figures of ping as people know them.
-func (p *Place) rtt() string {
-	e := p.echo
-	if e.Received == 0 {
-		return ""
-	}
-	s := fmt.Sprintf("%s on average of %d (min/avg/max", millis(e.Avg), e.Received)
-	if e.Avg < 10 {
-		s = fmt.Sprintf("%.1f ms on average of %d (min/avg/max", e.Avg, e.Received)
-	}
-	if e.Dev > 0 {
-		s += "/mdev"
-	}
-	s += fmt.Sprintf(" %.1f/%.1f/%.1f", e.Min, e.Avg, e.Max)
-	if e.Dev > 0 {
-		s += fmt.Sprintf("/%.1f", e.Dev)
-	}
-	return s + " ms)"
 }
 
 // readTraceTimes reads how long each hop takes. A router that answers late itself
@@ -84,30 +66,6 @@ func (p *Place) readTraceTimes(o read.Output, m Moment) string {
 	p.trace = t
 	p.note(m, "path-timed")
 	return ""
-}
-
-// where says between which hops the time is lost, as the end of a sentence.
-func (p *Place) where() string {
-	if !p.Has("path-timed") || !p.trace.Reached() || p.echo.Min == 0 {
-		return ""
-	}
-	slow, quick := read.Hop{}, read.Hop{}
-	for _, h := range p.trace.Hops {
-		switch {
-		case h.Addr == "" || h.RTT == 0:
-		case h.RTT < p.echo.Min/2:
-			slow, quick = read.Hop{}, h
-		case slow.Addr == "":
-			slow = h
-		}
-	}
-	switch {
-	case slow.Addr == "" || !p.Has("ping-slow"):
-		return ""
-	case quick.Addr == "":
-		return fmt.Sprintf("; the first router that answers, %s, is as slow (%.1f ms)", slow.Addr, slow.RTT)
-	}
-	return fmt.Sprintf("; %s is reached in %.1f ms, %s behind it in %.1f ms", quick.Addr, quick.RTT, slow.Addr, slow.RTT)
 }
 
 // soon is how long before its end a certificate is worth a remark.
@@ -124,4 +82,15 @@ func (p *Place) expiresSoon() (left string, is bool) {
 		return fmt.Sprintf("%d hours", h), true
 	}
 	return fmt.Sprintf("%d days", int(d.Hours()/24)), true
+}
+
+// rtt are the figures of the last pings.
+func (p *Place) rtt() string { return hear.RTT(p.echo) }
+
+// where says where the time of a slow way is lost, as far as that was measured.
+func (p *Place) where() string {
+	if !p.Has("path-timed") || !p.Has("ping-slow") {
+		return ""
+	}
+	return hear.Where(p.trace, p.echo)
 }

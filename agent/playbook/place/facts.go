@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"ghostbot/agent/playbook/behind"
+	"ghostbot/agent/playbook/hear"
 	"ghostbot/agent/playbook/pattern"
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/symptom"
 )
@@ -38,45 +40,53 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	"dighere":    func(p *Place, o read.Output, m Moment) string { return p.readHere(read.Dig(o), m) },
 	"lookuphere": func(p *Place, o read.Output, m Moment) string { return p.readHere(read.Lookup(o), m) },
 	"alive":      (*Place).readAlive,
-	"digtcp":     (*Place).readServerTCP,
-	"poke":       (*Place).readPoke,
+	"digtcp": func(p *Place, o read.Output, m Moment) string {
+		return p.heard(m)(hear.ServerTCP(read.Dig(o), p.Server.String()))
+	},
+	"poke": (*Place).readPoke,
 	"six": func(p *Place, o read.Output, m Moment) string {
 		return p.readFamily(o, m, p.ip6, "v6-open", "v6-refused", "v6-silent")
 	},
 	"four": func(p *Place, o read.Output, m Moment) string {
 		return p.readFamily(o, m, p.ip4, "v4-open", "v4-refused", "v4-silent")
 	},
-	"full":        (*Place).readFull,
-	"at1":         tryOf(0, false),
-	"at2":         tryOf(1, false),
-	"at3":         tryOf(2, false),
-	"at4":         tryOf(3, false),
-	"webat1":      tryOf(0, true),
-	"webat2":      tryOf(1, true),
-	"webat3":      tryOf(2, true),
-	"webat4":      tryOf(3, true),
-	"udpsocket":   (*Place).readUDPSocket,
-	"udptry":      (*Place).readUDPTry,
-	"files":       (*Place).readFiles,
-	"compare":     (*Place).readCompare,
-	"aaaa":        (*Place).readAAAA,
-	"link":        (*Place).readLink,
-	"rate":        (*Place).readRate,
-	"sample":      (*Place).readSample,
-	"zone":        (*Place).readZone,
-	"getent":      (*Place).readGetent,
-	"route":       (*Place).readRoute,
-	"ping":        (*Place).readPing,
-	"bigping":     (*Place).readBigPing,
+	"full":      (*Place).readFull,
+	"at1":       tryOf(0, false),
+	"at2":       tryOf(1, false),
+	"at3":       tryOf(2, false),
+	"at4":       tryOf(3, false),
+	"webat1":    tryOf(0, true),
+	"webat2":    tryOf(1, true),
+	"webat3":    tryOf(2, true),
+	"webat4":    tryOf(3, true),
+	"udpsocket": (*Place).readUDPSocket,
+	"udptry":    (*Place).readUDPTry,
+	"files":     (*Place).readFiles,
+	"compare":   (*Place).readCompare,
+	"aaaa":      func(p *Place, o read.Output, m Moment) string { return p.heard(m)(hear.AAAA(read.Dig(o), p.End.Host)) },
+	"link":      (*Place).readLink,
+	"rate":      (*Place).readRate,
+	"sample":    (*Place).readSample,
+	"zone":      (*Place).readZone,
+	"getent":    (*Place).readGetent,
+	"route":     (*Place).readRoute,
+	"ping":      (*Place).readPing,
+	"bigping": func(p *Place, o read.Output, m Moment) string {
+		return p.heard(m)(hear.BigPing(read.Ping(o), p.End.Host))
+	},
 	"pingmore":    (*Place).readPingMore,
 	"tracetimes":  (*Place).readTraceTimes,
 	"trace":       (*Place).readTrace,
 	"neighbour":   (*Place).readNeighbour,
 	"certificate": (*Place).readCertificate,
 	"waiting":     (*Place).readWaiting,
-	"synsent":     (*Place).readSynSent,
-	"capture":     (*Place).readCapture,
-	"journal":     (*Place).readJournal,
+	"synsent": func(p *Place, o read.Output, m Moment) string {
+		return p.heard(m)(hear.SynSent(read.Sockets(o), p.portText()))
+	},
+	"capture": func(p *Place, o read.Output, m Moment) string {
+		return p.heard(m)(hear.Capture(read.Tcpdump(o), p.portText()))
+	},
+	"journal": func(p *Place, o read.Output, m Moment) string { return p.heard(m)(hear.Journal(o, p.portText())) },
 }
 
 // note learns words at the moment m.
@@ -99,7 +109,7 @@ func (p *Place) readFetch(o read.Output, m Moment) string {
 		p.note(m, "unsuitable")
 		return ""
 	}
-	p.web, p.detail = w, Plain(w.Detail, 120)
+	p.web, p.detail = w, phrase.Plain(w.Detail, 120)
 	p.fetches++
 	p.tried(m)
 	p.address(w.IP)
@@ -108,7 +118,7 @@ func (p *Place) readFetch(o read.Output, m Moment) string {
 		p.note(m, "stream")
 	}
 	good := w.Answered() && w.Fail == read.None && w.Code < 500 && !slices.Contains(p.About.Codes, w.Code)
-	p.note(m, failWords[w.Fail]...)
+	p.note(m, phrase.Words[w.Fail]...)
 	p.furtherWords(w, m)
 	if w.Answered() {
 		p.readAnswer(w, m)
@@ -144,27 +154,6 @@ func (p *Place) furtherWords(w read.Web, m Moment) {
 	case w.WantsCertificate():
 		p.note(m, "wants-cert")
 	}
-}
-
-// failWords are the facts that a failure of a request stands for.
-var failWords = map[read.Failure][]string{
-	read.None:        {"connected"},
-	read.Refused:     {"refused"},
-	read.Silent:      {"silent"},
-	read.Unreachable: {"unreachable"},
-	read.Prohibited:  {"prohibited"},
-	read.Unresolved:  {"unresolved"},
-	read.NoConnect:   {"unconnected"},
-	read.Reset:       {"connected", "reset"},
-	read.Empty:       {"connected", "empty"},
-	read.Cut:         {"connected", "cut"},
-	read.NoAnswer:    {"connected", "no-answer"},
-	read.Stalled:     {"connected", "stalled"},
-	read.Untrusted:   {"connected", "untrusted"},
-	read.NotTLS:      {"connected", "not-tls"},
-	read.Alert:       {"connected", "alert"},
-	read.NotHTTP:     {"connected", "not-http"},
-	read.NoPort:      {"no-local-port"},
 }
 
 // readAnswer sorts an HTTP answer.
@@ -264,13 +253,13 @@ func (p *Place) readAnyway(o read.Output, m Moment) string {
 		p.readAnswer(w, m)
 		p.phases(w, m)
 	} else if w.Fail == read.Alert { // curl took the certificate, the handshake fails all the same
-		p.detail = Plain(w.Detail, 120)
+		p.detail = phrase.Plain(w.Detail, 120)
 		p.note(m, "alert")
 		p.furtherWords(w, m)
 	} else if w.Fail == read.Reset || w.Fail == read.Empty || w.Fail == read.NoAnswer {
-		p.note(m, failWords[w.Fail]...)
+		p.note(m, phrase.Words[w.Fail]...)
 	}
-	return "Without checking the certificate: " + lowerFirst(p.sayWeb(w))
+	return "Without checking the certificate: " + phrase.LowerFirst(p.sayWeb(w))
 }
 
 func (p *Place) readConnect(o read.Output, m Moment) string {
@@ -302,18 +291,12 @@ func (p *Place) connection(ok bool, f read.Failure, m Moment) string {
 		}
 		return t + " accepts connections."
 	}
-	p.note(m, failWords[f]...)
+	p.note(m, phrase.Words[f]...)
 	p.note(m, "failed")
 	if !p.End.HTTP() {
 		p.failures++
 	}
-	return t + " " + connectSays[f] + "."
-}
-
-var connectSays = map[read.Failure]string{
-	read.Refused: "refuses connections", read.Silent: "does not answer connection attempts", read.Unreachable: "is unreachable",
-	read.Prohibited: "is closed by a filter", read.Unresolved: "has a name that does not resolve", read.NoConnect: "cannot be connected to",
-	read.Reset: "resets connections", read.Empty: "closes connections at once", read.Other: "cannot be connected to", read.NoPort: "cannot be connected to for want of a local address", read.None: "accepts connections",
+	return t + " " + phrase.Connect[f] + "."
 }
 
 func (p *Place) readTryConnect(o read.Output, m Moment) string {
@@ -500,7 +483,7 @@ func (p *Place) readUDPTry(o read.Output, m Moment) string {
 		p.note(m, "udp-refused")
 		return "A datagram to UDP " + p.End.String() + " comes back as undeliverable: port unreachable."
 	case c.Fail == read.Unreachable || c.Fail == read.Unresolved:
-		p.note(m, failWords[c.Fail]...)
+		p.note(m, phrase.Words[c.Fail]...)
 	}
 	return ""
 }
@@ -529,13 +512,10 @@ func (p *Place) readPoke(o read.Output, m Moment) string {
 	return ""
 }
 
-// saysWhy are the facts that kinds of refusals stand for.
-var saysWhy = map[read.RefusalKind]string{read.Limit: "says-limit", read.Denied: "says-denied", read.SignIn: "says-auth", read.NotReady: "says-state"}
-
 // turnsAway notes that a server turns its clients away in words.
 func (p *Place) turnsAway(r read.Refusal, m Moment) string {
-	p.note(m, "says-no", saysWhy[r.Kind], "speaks")
-	p.banner = Plain(r.Words, 100)
+	p.note(m, "says-no", phrase.Refusals[r.Kind], "speaks")
+	p.banner = phrase.Plain(r.Words, 100)
 	return "The program behind " + p.End.String() + " turns connections away: " + p.banner + "."
 }
 
@@ -572,117 +552,6 @@ func (p *Place) readCounters(o read.Output, m Moment) string {
 	}
 	p.note(m, "overflow-still")
 	return "The kernel's count of overflowed accept queues stands still."
-}
-
-// slowLookup, in seconds, is what a look-up takes only when something waits.
-const slowLookup = 0.7
-
-// readServer sorts the answer of the DNS server that the symptom names.
-func (p *Place) readServer(a read.Answer, m Moment) string {
-	p.answer = a
-	if a.Alias != "" {
-		p.note(m, "alias")
-	}
-	name, at := p.End.Host, p.Server.String()
-	switch {
-	case a.Fail == read.Usage:
-		p.note(m, "unsuitable")
-		return ""
-	case a.Resolved():
-		p.note(m, "named-there")
-		p.address(a.Addrs[0])
-		p.several(a.Addrs, m)
-		if p.lookup = max(p.lookup, float64(a.Took)/1000); a.Took > int(1000*slowLookup) {
-			p.note(m, "lookup-slow")
-			return at + " answers for " + name + ", but needs " + millis(float64(a.Took)) + "."
-		}
-		return at + " answers " + name + " with " + a.Addrs[0] + "."
-	case a.Status == "NXDOMAIN":
-		p.note(m, "no-name")
-		return at + " answers NXDOMAIN for " + name + "."
-	case a.Status == "NOERROR":
-		p.note(m, "no-data")
-		return at + " has no address for " + name + "."
-	case a.Status == "REFUSED":
-		p.note(m, "server-unwilling")
-		return at + " answers REFUSED for " + name + "."
-	case a.Status != "":
-		p.note(m, "server-fails")
-		return at + " answers " + a.Status + " for " + name + "."
-	case a.Cut:
-		p.note(m, "server-cut")
-		return at + " answers for " + name + " over UDP with a truncated answer, and not over TCP."
-	case a.Fail == read.Refused:
-		p.note(m, "server-refused")
-		return "Nothing answers DNS on " + at + ": queries are refused."
-	}
-	p.note(m, "server-silent")
-	return "The DNS server " + at + " does not answer."
-}
-
-// readServerTCP reads what the server says over TCP after UDP failed.
-func (p *Place) readServerTCP(o read.Output, m Moment) string {
-	a := read.Dig(o)
-	switch {
-	case a.Fail == read.Usage:
-		p.note(m, "unsuitable")
-		return ""
-	case a.Resolved():
-		p.note(m, "tcp-answers")
-		return p.Server.String() + " does answer over TCP."
-	}
-	p.note(m, "tcp-silent")
-	return ""
-}
-
-// readHere sorts the answer of this machine's own DNS servers.
-func (p *Place) readHere(a read.Answer, m Moment) string {
-	p.answer = a
-	if a.Alias != "" {
-		p.note(m, "alias")
-	}
-	name := p.End.Host
-	switch {
-	case a.Fail == read.Usage:
-		p.note(m, "unsuitable")
-		return ""
-	case a.Resolved():
-		p.note(m, "named-here")
-		p.address(a.Addrs[0])
-		return name + " resolves to " + a.Addrs[0] + " here."
-	case a.Status == "NXDOMAIN":
-		p.note(m, "no-name-here")
-		return "This machine's DNS answers NXDOMAIN for " + name + "."
-	case a.Status == "NOERROR":
-		p.note(m, "no-data-here")
-		return "This machine's DNS has no address for " + name + "."
-	case a.Status != "":
-		p.note(m, "fails-here")
-		return "This machine's DNS answers " + a.Status + " for " + name + "."
-	case a.Cut:
-		p.note(m, "cut-here")
-		return "This machine's DNS server answers for " + name + " over UDP with a truncated answer, and not over TCP."
-	}
-	p.note(m, "silent-here")
-	if a.Fail == read.Refused && len(a.Asked) > 0 && !slices.ContainsFunc(a.Asked, func(s string) bool { return !loopbackIP(s) }) {
-		p.note(m, "no-server-here")
-	}
-	return "This machine's DNS servers do not answer."
-}
-
-// readAAAA reads whether a question for the other family of address is answered,
-// which most programs ask along with the first: nothing but silence is a fault.
-func (p *Place) readAAAA(o read.Output, m Moment) string {
-	switch a := read.Dig(o); {
-	case a.Fail == read.Usage:
-		p.note(m, "unsuitable")
-	case a.Status != "":
-		p.note(m, "aaaa-answers")
-	case a.Fail == read.Silent:
-		p.note(m, "aaaa-silent")
-		return "This machine's DNS server does not answer for the IPv6 address of " + p.End.Host + "."
-	}
-	return ""
 }
 
 // readFiles reads what the hosts file of this machine has for a name.
@@ -757,46 +626,6 @@ func (p *Place) readRate(o read.Output, m Moment) string {
 	return "The answer of " + p.End.String() + " comes steadily and slowly."
 }
 
-// readAlive asks a DNS server for the root, which every server has an opinion on:
-// any answer but a failure shows that it works, a refusal included, because
-// servers that keep zones need not know the root.
-func (p *Place) readAlive(o read.Output, m Moment) string {
-	a := read.Dig(o)
-	p.answer = a
-	at := p.Server.String()
-	switch {
-	case a.Fail == read.Usage:
-		p.note(m, "unsuitable")
-		return ""
-	case a.Status == "SERVFAIL":
-		p.note(m, "root-fails")
-		return at + " answers SERVFAIL even for the root."
-	case a.Status != "":
-		p.note(m, "server-alive")
-		return at + " answers queries (" + Plain(a.Status, 12) + " for the root)."
-	case a.Fail == read.Refused:
-		p.note(m, "server-refused")
-		return "Nothing answers DNS on " + at + ": queries are refused."
-	}
-	p.note(m, "server-silent")
-	return "The DNS server " + at + " does not answer."
-}
-
-func (p *Place) readZone(o read.Output, m Moment) string {
-	a := read.Dig(o)
-	_, zone, _ := strings.Cut(p.End.Host, ".")
-	switch {
-	case a.Status == "NOERROR":
-		p.note(m, "zone-there")
-		return "The server knows " + zone + ", so only the name below it is missing or broken."
-	case a.Status != "":
-		p.note(m, "zone-missing")
-		return "The server answers " + a.Status + " for " + zone + " as well."
-	}
-	p.note(m, "zone-silent")
-	return ""
-}
-
 func (p *Place) readGetent(o read.Output, m Moment) string {
 	a := read.Getent(o)
 	switch {
@@ -859,81 +688,6 @@ func (p *Place) readRoute(o read.Output, m Moment) string {
 		p.next = r.Via
 	}
 	return ""
-}
-
-func (p *Place) readPing(o read.Output, m Moment) string {
-	e := read.Ping(o)
-	if e.Sent == 0 && e.Fail != read.Unreachable && e.Fail != read.Unresolved {
-		p.note(m, "unsuitable")
-		return ""
-	}
-	p.echo = e
-	host := p.End.Host
-	switch {
-	case e.Loop:
-		p.note(m, "ttl-exceeded", "ping-lost")
-		return "Packets to " + host + " run out of hops: a routing loop."
-	case e.Fail == read.Unreachable:
-		p.note(m, "unreachable", "ping-lost")
-		return host + " is reported unreachable."
-	case e.Fail == read.Prohibited:
-		p.note(m, "prohibited", "ping-lost")
-		return "A filter rejects packets to " + host + "."
-	case e.Fail == read.Unresolved:
-		p.note(m, "unresolved")
-		return host + " does not resolve."
-	case e.Received == 0:
-		p.note(m, "ping-lost")
-		return host + " does not answer ping."
-	case e.Loss > 0:
-		p.note(m, "ping-loss", "ping-ok")
-		return "Ping to " + host + " loses " + percent(e.Loss) + "."
-	}
-	p.note(m, "ping-ok")
-	return host + " answers ping in " + p.rtt() + "."
-}
-
-func (p *Place) readBigPing(o read.Output, m Moment) string {
-	e := read.Ping(o)
-	switch {
-	case e.Received > 0:
-		p.note(m, "big-ok")
-	case e.MTU > 0:
-		p.note(m, "big-told")
-		return "Full-sized packets to " + p.End.Host + " are too big for the path, and it says so."
-	case e.Sent > 0:
-		p.note(m, "big-lost")
-		return "Full-sized packets to " + p.End.Host + " get no answer."
-	}
-	return ""
-}
-
-func (p *Place) readTrace(o read.Output, m Moment) string {
-	t := read.Traceroute(o)
-	if len(t.Hops) == 0 {
-		p.note(m, "unsuitable")
-		return ""
-	}
-	p.trace = t
-	switch {
-	case t.Loop():
-		p.note(m, "path-loop")
-		return "The path to " + p.End.Host + " goes in a circle."
-	case t.Reached():
-		p.note(m, "path-ends")
-		return "The path to " + p.End.Host + " is open."
-	}
-	p.note(m, "path-stops")
-	last, _ := t.Last()
-	switch strings.TrimPrefix(last.Mark, "!") { // traceroute's manual, LIST OF AVAILABLE MARKS
-	case "X", "V", "C", "10", "13":
-		p.note(m, "prohibited")
-		return last.Addr + " rejects packets to " + p.End.Host + " by a filter."
-	case "H", "N", "P":
-		p.note(m, "unreachable")
-		return last.Addr + " says that " + p.End.Host + " cannot be reached."
-	}
-	return "The path to " + p.End.Host + " stops" + p.lastHop() + "."
 }
 
 func (p *Place) readNeighbour(o read.Output, m Moment) string {
@@ -1039,44 +793,54 @@ func (p *Place) readWaiting(o read.Output, m Moment) string {
 	return "Meanwhile something on this machine waits for a connection to " + strings.Join(p.waits, " and ") + "."
 }
 
-func (p *Place) readSynSent(o read.Output, m Moment) string {
-	t := read.Sockets(o)
-	if len(t.Rows) > 0 {
-		p.note(m, "syn-hangs")
-		return "Connection attempts to port " + p.portText() + " hang on this machine."
+// heard notes the words of an answer and hands its sentence on.
+func (p *Place) heard(m Moment) func(words []string, said string) string {
+	return func(words []string, said string) string {
+		p.note(m, words...)
+		return said
 	}
-	p.note(m, "syn-none")
-	return "No connection attempt to port " + p.portText() + " hangs, which fits a refusal."
 }
 
-func (p *Place) readCapture(o read.Output, m Moment) string {
-	w := read.Tcpdump(o)
-	switch {
-	case w.Fail != read.None:
-		p.note(m, "capture-failed")
-		return "The capture was not possible here."
-	case w.SYN > 0 && w.RST > 0 && w.SYNACK == 0:
-		p.note(m, "wire-refused")
-		return "On the wire every connection attempt to port " + p.portText() + " is answered with a reset."
-	case w.SYNACK > 0:
-		p.note(m, "wire-accepted")
-		return "On the wire connections to port " + p.portText() + " are accepted."
+func (p *Place) readServer(a read.Answer, m Moment) string {
+	said := p.heard(m)(hear.Server(a, p.End.Host, p.Server.String()))
+	if p.answer = a; a.Resolved() && a.Fail != read.Usage {
+		p.address(a.Addrs[0])
+		p.several(a.Addrs, m)
+		p.lookup = max(p.lookup, float64(a.Took)/1000)
 	}
-	p.note(m, "wire-nothing")
-	return "No client asked port " + p.portText() + " while the capture ran."
+	return said
 }
 
-func (p *Place) readJournal(o read.Output, m Moment) string {
-	n := 0
-	for _, l := range strings.Split(o.Stdout, "\n") {
-		if l = strings.TrimSpace(l); l != "" && !strings.HasPrefix(l, "-- ") {
-			n++
-		}
+func (p *Place) readHere(a read.Answer, m Moment) string {
+	if p.answer = a; a.Resolved() && a.Fail != read.Usage {
+		p.address(a.Addrs[0])
 	}
-	if n == 0 || o.Exit != 0 {
-		p.note(m, "journal-silent")
-		return "The system journal has no line about port " + p.portText() + "."
+	return p.heard(m)(hear.Here(a, p.End.Host))
+}
+
+func (p *Place) readAlive(o read.Output, m Moment) string {
+	p.answer = read.Dig(o)
+	return p.heard(m)(hear.Alive(p.answer, p.Server.String()))
+}
+
+func (p *Place) readZone(o read.Output, m Moment) string {
+	_, zone, _ := strings.Cut(p.End.Host, ".")
+	return p.heard(m)(hear.Zone(read.Dig(o), zone))
+}
+
+func (p *Place) readPing(o read.Output, m Moment) string {
+	e := read.Ping(o)
+	words, said := hear.Ping(e, p.End.Host)
+	if !slices.Contains(words, "unsuitable") {
+		p.echo = e
 	}
-	p.note(m, "journal-speaks")
-	return "The system journal has lines about port " + p.portText() + "; they are in the journal entry."
+	p.note(m, words...)
+	return said
+}
+
+func (p *Place) readTrace(o read.Output, m Moment) string {
+	if t := read.Traceroute(o); len(t.Hops) > 0 {
+		p.trace = t
+	}
+	return p.heard(m)(hear.Trace(read.Traceroute(o), p.End.Host))
 }

@@ -4,6 +4,9 @@
 //
 //	place.go    the place, conditions, commands
 //	facts.go    outputs into facts
+//	several.go  the addresses of a name one by one
+//	sample.go   many requests, and what good ones are worth against a stated share
+//	delay.go    how long the way takes, and how long is long
 //	verdict.go  facts into verdicts and causes
 //	text.go     sentences
 //
@@ -20,6 +23,7 @@ import (
 	"time"
 
 	"ghostbot/agent/playbook/behind"
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
@@ -199,6 +203,8 @@ var static = map[string]func(p *Place) bool{
 	"here-name":    func(p *Place) bool { return p.hereName() },
 	"path-named":   func(p *Place) bool { return p.Parent == nil && p.End.Path != "" },
 	"sometimes":    func(p *Place) bool { return p.About.Intermittent },
+	"delay-named":  func(p *Place) bool { return p.About.Delay > 0 },
+	"jitter-named": func(p *Place) bool { return p.About.Jitter },
 	"rated":        func(p *Place) bool { return p.About.Rate > 0 },
 	"sampled":      func(p *Place) bool { return p.fetches >= samples },
 }
@@ -374,7 +380,7 @@ func (p *Place) Command(pr rules.Probe) (string, bool) {
 			return "", false
 		}
 		if w != "" {
-			out = append(out, quote(w))
+			out = append(out, phrase.Quote(w))
 		}
 	}
 	return strings.Join(out, " "), p.End.Valid()
@@ -405,7 +411,7 @@ func (p *Place) part(name string) (string, bool) {
 		return p.atPart(name[len("at"):])
 	case "resolved1", "resolved2", "resolved3", "resolved4":
 		ip, ok := p.atPart(name[len("resolved"):])
-		return p.End.Host + ":" + strconv.Itoa(p.End.Port) + ":" + bracket(ip), ok && p.End.Port != 0
+		return p.End.Host + ":" + strconv.Itoa(p.End.Port) + ":" + phrase.Bracket(ip), ok && p.End.Port != 0
 	case "host":
 		return p.End.Host, p.End.Host != ""
 	case "dest": // the address, where only one DNS server knows the name
@@ -457,7 +463,7 @@ func (p *Place) part(name string) (string, bool) {
 	case "next":
 		return p.next, p.next != ""
 	case "resolved":
-		return p.End.Host + ":" + strconv.Itoa(p.End.Port) + ":" + bracket(p.ip), p.ip != "" && p.End.IsName() && p.End.Port != 0
+		return p.End.Host + ":" + strconv.Itoa(p.End.Port) + ":" + phrase.Bracket(p.ip), p.ip != "" && p.End.IsName() && p.End.Port != 0
 	case "dev":
 		if p.Has("local") {
 			return "lo", true
@@ -472,31 +478,11 @@ func (p *Place) part(name string) (string, bool) {
 	return "", false
 }
 
-func bracket(ip string) string {
-	if strings.Contains(ip, ":") {
-		return "[" + ip + "]"
-	}
-	return ip
-}
-
 func (p *Place) serverPart(of func(symptom.Endpoint) string) (string, bool) {
 	if p.Server == nil || !p.Server.Valid() {
 		return "", false
 	}
 	return of(*p.Server), true
-}
-
-// quote writes one argument so that every parser of command lines reads it back
-// as it is. Parts never contain a single quote (package symptom).
-func quote(w string) string {
-	for _, r := range w {
-		switch {
-		case r >= 'a' && r <= 'z', r >= 'A' && r <= 'Z', r >= '0' && r <= '9', strings.ContainsRune("-_./:@+=,%", r):
-		default:
-			return "'" + w + "'"
-		}
-	}
-	return w
 }
 
 // find keeps endpoints that an answer named.

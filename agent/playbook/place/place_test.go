@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
 	"ghostbot/agent/playbook/symptom"
@@ -450,8 +451,8 @@ func TestBesides(t *testing.T) {
 	p := at(t, "https://127.0.0.1:19443/")
 	p.Read(rules.ProbeNamed("certificate"), recorded(t, "openssl/expired"), "", Moment{ID: "g_001", Now: recordedAt})
 	for template, want := range map[string]string{
-		"The certificate expired on {notafter}{besides}": "The certificate expired on " + day(p.hand.NotAfter) + " (besides, it is self-signed)",
-		"The certificate is self-signed{besides}":        "The certificate is self-signed (besides, it expired on " + day(p.hand.NotAfter) + ")",
+		"The certificate expired on {notafter}{besides}": "The certificate expired on " + phrase.Day(p.hand.NotAfter) + " (besides, it is self-signed)",
+		"The certificate is self-signed{besides}":        "The certificate is self-signed (besides, it expired on " + phrase.Day(p.hand.NotAfter) + ")",
 	} {
 		if got := p.Text(template); got != want {
 			t.Errorf("got %q, want %q", got, want)
@@ -476,7 +477,7 @@ func FuzzPlain(f *testing.F) {
 	f.Add("<!channel> *bold* `code` \u202e\x1b[2J <@U1>", 20)
 	f.Fuzz(func(t *testing.T, s string, n int) {
 		n = n&0xff + 1
-		got := Plain(s, n)
+		got := phrase.Plain(s, n)
 		if len(got) > n+3 || strings.ContainsAny(got, "<>&*~`|@#\"\\{}\n\t") {
 			t.Errorf("%q", got)
 		}

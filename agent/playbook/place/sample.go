@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
 )
 
@@ -81,7 +82,7 @@ func (p *Place) chance() string {
 		what = "requests"
 	}
 	n, luck := max(p.fetches, len(p.goodIDs)), p.luck()
-	s := fmt.Sprintf("It is said that %s of them fail; all %d %s to %s from here came off", percent(math.Round(1000*p.About.Rate)/10), n, what, p.Title())
+	s := fmt.Sprintf("It is said that %s of them fail; all %d %s to %s from here came off", phrase.Percent(math.Round(1000*p.About.Rate)/10), n, what, p.Title())
 	if luck > rare {
 		return s + fmt.Sprintf(", which with that share still happens in %.0f %% of such runs: too few to tell.", 100*luck)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/symptom"
 )
@@ -72,13 +73,8 @@ func tryOf(n int, web bool) func(*Place, read.Output, Moment) string {
 			return ""
 		}
 		p.note(m, a.state)
-		return p.End.Host + " at " + a.ip + " " + atSays[a.state] + "."
+		return p.End.Host + " at " + a.ip + " " + phrase.Address[a.state] + "."
 	}
-}
-
-var atSays = map[string]string{
-	"at-open": "accepts connections", "at-refused": "refuses connections", "at-silent": "does not answer connection attempts",
-	"at-broken": "accepts connections and answers nothing", "at-error": "answers with an error",
 }
 
 // atWhich lists the addresses with a state, those of errors with the code.

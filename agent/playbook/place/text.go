@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
-	"unicode"
 
 	"ghostbot/agent/playbook/behind"
+	"ghostbot/agent/playbook/hear"
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
 )
 
@@ -46,9 +46,9 @@ var words = map[string]func(p *Place) string{
 	"behind":    func(p *Place) string { return strings.Join(p.blame, "; ") },
 	"check":     (*Place).check,
 	"since":     (*Place).sinceWords,
-	"onpath":    func(p *Place) string { return around(" to ", p.End.Path, "") },
-	"atpath":    func(p *Place) string { return around(" (", p.End.Path, ")") },
-	"alias":     func(p *Place) string { return Plain(p.answer.Alias, 80) },
+	"onpath":    func(p *Place) string { return phrase.Around(" to ", p.End.Path, "") },
+	"atpath":    func(p *Place) string { return phrase.Around(" (", p.End.Path, ")") },
+	"alias":     func(p *Place) string { return phrase.Plain(p.answer.Alias, 80) },
 	"queue":     (*Place).queue,
 	"elsewhere": (*Place).elsewhere,
 	"limit":     (*Place).limit,
@@ -58,17 +58,17 @@ var words = map[string]func(p *Place) string{
 	"dnsip":     func(p *Place) string { return strings.Join(p.dns[:min(len(p.dns), 2)], " and ") },
 	"rate":      func(p *Place) string { return fmt.Sprintf("%.0f kB/s", max(1, p.rate/1000)) },
 	"overtcp":   (*Place).overTCP,
-	"detail":    func(p *Place) string { return Plain(p.detail, 80) },
-	"dns":       func(p *Place) string { return seconds(p.late.DNS) },
-	"connect":   func(p *Place) string { return seconds(p.late.Connect - p.late.DNS) },
-	"tls":       func(p *Place) string { return seconds(p.late.TLS - p.late.Connect) },
-	"first":     func(p *Place) string { return seconds(p.late.First - max(p.late.Connect, p.late.TLS)) },
-	"rest":      func(p *Place) string { return seconds(p.late.Total - p.late.First) },
+	"detail":    func(p *Place) string { return phrase.Plain(p.detail, 80) },
+	"dns":       func(p *Place) string { return phrase.Seconds(p.late.DNS) },
+	"connect":   func(p *Place) string { return phrase.Seconds(p.late.Connect - p.late.DNS) },
+	"tls":       func(p *Place) string { return phrase.Seconds(p.late.TLS - p.late.Connect) },
+	"first":     func(p *Place) string { return phrase.Seconds(p.late.First - max(p.late.Connect, p.late.TLS)) },
+	"rest":      func(p *Place) string { return phrase.Seconds(p.late.Total - p.late.First) },
 	"waits":     func(p *Place) string { return strings.Join(p.waits, " and ") },
-	"loop":      (*Place).loop,
-	"told":      (*Place).told,
-	"loss":      func(p *Place) string { return percent(p.echo.Loss) + " of pings" },
-	"last":      (*Place).lastHop,
+	"loop":      func(p *Place) string { return hear.Loop(p.trace, p.echo) },
+	"told":      func(p *Place) string { return hear.Told(p.trace, p.echo) },
+	"loss":      func(p *Place) string { return phrase.Percent(p.echo.Loss) + " of pings" },
+	"last":      func(p *Place) string { return hear.LastHop(p.trace) },
 	"zone":      (*Place).zoneWords,
 	"for": func(p *Place) string {
 		if p.dnsOnly() {
@@ -76,16 +76,16 @@ var words = map[string]func(p *Place) string{
 		}
 		return " for " + p.End.Host
 	},
-	"lookup":    func(p *Place) string { return seconds(p.lookup) },
+	"lookup":    func(p *Place) string { return phrase.Seconds(p.lookup) },
 	"srv":       (*Place).serverTitle,
-	"status":    func(p *Place) string { return Plain(p.answer.Status, 12) },
-	"notafter":  func(p *Place) string { return day(p.hand.NotAfter) },
-	"notbefore": func(p *Place) string { return day(p.hand.NotBefore) },
+	"status":    func(p *Place) string { return phrase.Plain(p.answer.Status, 12) },
+	"notafter":  func(p *Place) string { return phrase.Day(p.hand.NotAfter) },
+	"notbefore": func(p *Place) string { return phrase.Day(p.hand.NotBefore) },
 	"names":     (*Place).certNames,
 	"slowly":    func(p *Place) string { return fmt.Sprintf("%d of %d", len(p.facts["slow-at-times"]), p.fetches) },
-	"slowest":   func(p *Place) string { return seconds(p.slowest) },
+	"slowest":   func(p *Place) string { return phrase.Seconds(p.slowest) },
 	"banner": func(p *Place) string {
-		return around(`: "`, p.banner, `"`)
+		return phrase.Around(`: "`, p.banner, `"`)
 	},
 	"weak":     (*Place).weakness,
 	"open":     func(p *Place) string { return p.atWhich("at-open") },
@@ -96,13 +96,13 @@ var words = map[string]func(p *Place) string{
 	"several":  func(p *Place) string { return strconv.Itoa(len(p.at)) },
 	"bad":      (*Place).atBad,
 	"retry": func(p *Place) string {
-		return around(", and asks to come back later (Retry-After: ", p.telling().Header["retry-after"], ")")
+		return phrase.Around(", and asks to come back later (Retry-After: ", p.telling().Header["retry-after"], ")")
 	},
 	"ede": func(p *Place) string {
 		if p.answer.EDE == "" {
 			return ""
 		}
-		return ", and gives as its reason " + Plain(p.answer.EDE, 70)
+		return ", and gives as its reason " + phrase.Plain(p.answer.EDE, 70)
 	},
 	"howfailed": (*Place).howFailed,
 	"drops": func(p *Place) string {
@@ -111,18 +111,11 @@ var words = map[string]func(p *Place) string{
 		}
 		return strconv.Itoa(p.sockets[0].Drops)
 	},
-	"asked":   func(p *Place) string { return Plain(strings.Join(p.answer.Asked, " and "), 100) },
-	"askedin": func(p *Place) string { return around(" (", strings.Join(p.answer.Asked, " and "), ")") },
+	"asked":   func(p *Place) string { return phrase.Plain(strings.Join(p.answer.Asked, " and "), 100) },
+	"askedin": func(p *Place) string { return phrase.Around(" (", strings.Join(p.answer.Asked, " and "), ")") },
 	"rtt":     (*Place).rtt,
 	"where":   (*Place).where,
 	"ratio":   func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
-}
-
-func around(before, s, after string) string {
-	if s = Plain(s, 80); s == "" {
-		return ""
-	}
-	return before + s + after
 }
 
 // Title is how sentences call the place.
@@ -164,7 +157,7 @@ func (p *Place) code() string {
 }
 
 func (p *Place) by() string {
-	if s := Plain(p.telling().Header["server"], 30); s != "" {
+	if s := phrase.Plain(p.telling().Header["server"], 30); s != "" {
 		return ", served by " + s
 	}
 	return ""
@@ -172,7 +165,7 @@ func (p *Place) by() string {
 
 // excerpt quotes the start of an answer's text.
 func (p *Place) excerpt() string {
-	s := Plain(behind.Words(p.telling()), 80)
+	s := phrase.Plain(behind.Words(p.telling()), 80)
 	if s == "" {
 		return ""
 	}
@@ -204,7 +197,7 @@ func (p *Place) check() string {
 	case p.Has("udp"):
 		return "`ss -lun sport = :" + p.portText() + "`"
 	case p.End.HTTP():
-		return "`curl -sS -i " + quote(p.End.URL()) + "`"
+		return "`curl -sS -i " + phrase.Quote(p.End.URL()) + "`"
 	case p.End.Port != 0:
 		return "`nc -z -v " + p.End.Host + " " + p.portText() + "`"
 	case p.dnsOnly():
@@ -243,7 +236,7 @@ func (p *Place) queue() string {
 func (p *Place) elsewhere() string {
 	var out []string
 	for _, s := range p.sockets {
-		host := Plain(s.Local, 45)
+		host := phrase.Plain(s.Local, 45)
 		if strings.Contains(host, ":") {
 			host = "[" + host + "]"
 		}
@@ -252,41 +245,6 @@ func (p *Place) elsewhere() string {
 		}
 	}
 	return strings.Join(out, " and ")
-}
-
-func (p *Place) loop() string {
-	seen := map[string]bool{}
-	for _, h := range p.trace.Hops {
-		if h.Addr != "" && seen[h.Addr] {
-			return " (" + h.Addr + " is passed more than once)"
-		}
-		seen[h.Addr] = true
-	}
-	if p.echo.From != "" {
-		return " (reported by " + Plain(p.echo.From, 45) + ")"
-	}
-	return ""
-}
-
-func (p *Place) told() string {
-	if h, ok := p.trace.Last(); ok && strings.HasPrefix(h.Mark, "!") {
-		return h.Addr + " reports it"
-	}
-	if p.echo.From != "" {
-		return Plain(p.echo.From, 45) + " reports it"
-	}
-	return "this machine's network stack reports it"
-}
-
-func (p *Place) lastHop() string {
-	h, ok := p.trace.Last()
-	switch {
-	case len(p.trace.Hops) == 0:
-		return ""
-	case !ok:
-		return " before the first router that answers"
-	}
-	return " after " + h.Addr
 }
 
 // serverTitle is how sentences call the DNS server.
@@ -316,11 +274,11 @@ func (p *Place) certNames() string {
 	var out []string
 	for _, n := range p.hand.Names {
 		if len(out) < 3 {
-			out = append(out, Plain(n, 60))
+			out = append(out, phrase.Plain(n, 60))
 		}
 	}
 	if len(out) == 0 {
-		return Plain(p.hand.Subject, 60)
+		return phrase.Plain(p.hand.Subject, 60)
 	}
 	return strings.Join(out, ", ")
 }
@@ -329,7 +287,7 @@ func (p *Place) certNames() string {
 func (p *Place) sayWeb(w read.Web) string {
 	t := p.Title()
 	if w.Answered() {
-		s := t + " answers " + strconv.Itoa(w.Code) + " in " + seconds(w.Total)
+		s := t + " answers " + strconv.Itoa(w.Code) + " in " + phrase.Seconds(w.Total)
 		if w.Fail == read.Cut {
 			s += ", but breaks off in the middle"
 		} else if w.Fail == read.Stalled {
@@ -340,14 +298,14 @@ func (p *Place) sayWeb(w read.Web) string {
 		}
 		return s + "."
 	}
-	if s, ok := connectSays[w.Fail]; ok && w.Fail != read.None {
+	if s, ok := phrase.Connect[w.Fail]; ok && w.Fail != read.None {
 		return t + " " + s + "."
 	}
 	switch w.Fail {
 	case read.NoAnswer:
 		return t + " accepts the connection and then says nothing."
 	case read.Untrusted:
-		return t + " shows a certificate that is not accepted (" + Plain(w.Detail, 70) + ")."
+		return t + " shows a certificate that is not accepted (" + phrase.Plain(w.Detail, 70) + ")."
 	case read.NotTLS:
 		return t + " does not speak TLS."
 	case read.Alert:
@@ -363,8 +321,8 @@ func (p *Place) sayWeb(w read.Web) string {
 func (p *Place) certFaults() []string {
 	var out []string
 	for _, f := range []struct{ word, says string }{
-		{"cert-expired", "expired on " + day(p.hand.NotAfter)}, {"cert-chain", "comes with an expired one in its chain"},
-		{"cert-early", "is not valid before " + day(p.hand.NotBefore)}, {"cert-name", "is for " + p.certNames() + ", not for " + p.End.Host},
+		{"cert-expired", "expired on " + phrase.Day(p.hand.NotAfter)}, {"cert-chain", "comes with an expired one in its chain"},
+		{"cert-early", "is not valid before " + phrase.Day(p.hand.NotBefore)}, {"cert-name", "is for " + p.certNames() + ", not for " + p.End.Host},
 		{"cert-self", "is self-signed"}, {"cert-issuer", "has an unknown issuer"}, {"cert-weak", "is weak (" + p.weakness() + ")"},
 	} {
 		if p.Has(f.word) {
@@ -387,68 +345,12 @@ func (p *Place) weakness() string {
 	if p.hand.Weak != "" {
 		return p.hand.Weak
 	}
-	return Plain(p.hand.Text, 60)
+	return phrase.Plain(p.hand.Text, 60)
 }
 
 func (p *Place) sayCertificate() string {
 	if all := p.certFaults(); len(all) > 0 {
 		return "The certificate of " + p.Title() + " " + strings.Join(all, " and ") + "."
 	}
-	return "The certificate of " + p.Title() + " is valid until " + day(p.hand.NotAfter) + "."
-}
-
-// Plain makes foreign text fit to be shown: printable, on one line, without
-// what chat systems read as markup or mentions, cut to n characters.
-func Plain(s string, n int) string {
-	s = strings.Map(func(r rune) rune {
-		switch {
-		case strings.ContainsRune("<>&*~`|@#\"\\{}", r):
-			return -1
-		case unicode.IsSpace(r), unicode.IsControl(r):
-			return ' '
-		case r > 0x7e:
-			return -1
-		}
-		return r
-	}, head(s, 20*n))
-	s = strings.Join(strings.Fields(s), " ")
-	if len(s) > n {
-		s = strings.TrimSpace(s[:n]) + "..."
-	}
-	return s
-}
-
-func seconds(f float64) string {
-	switch {
-	case f < 0:
-		return "0 ms"
-	case f < 0.9995:
-		return fmt.Sprintf("%.0f ms", f*1000)
-	}
-	return fmt.Sprintf("%.1f s", f)
-}
-
-func millis(f float64) string { return seconds(f / 1000) }
-
-func percent(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) + " %" }
-
-func day(t time.Time) string {
-	if t.IsZero() {
-		return "a past day"
-	}
-	return t.UTC().Format("2006-01-02 15:04 MST")
-}
-
-func lowerFirst(s string) string {
-	if len(s) > 1 && s[0] >= 'A' && s[0] <= 'Z' && !(s[1] >= 'A' && s[1] <= 'Z') {
-		return string(s[0]+'a'-'A') + s[1:]
-	}
-	return s
-}
-
-func head(s string, n int) string {
-	if len(s) > n {
-		return s[:n]
-	}
-	return s
+	return "The certificate of " + p.Title() + " is valid until " + phrase.Day(p.hand.NotAfter) + "."
 }

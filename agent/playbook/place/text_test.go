@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
 	"ghostbot/agent/playbook/rules"
 )
@@ -76,18 +77,18 @@ func TestSentences(t *testing.T) {
 
 func TestFigures(t *testing.T) {
 	for f, want := range map[float64]string{0: "0 ms", -1: "0 ms", 0.0004: "0 ms", 0.25: "250 ms", 0.9999: "1.0 s", 12.34: "12.3 s"} {
-		if got := seconds(f); got != want {
+		if got := phrase.Seconds(f); got != want {
 			t.Errorf("%v: %s, want %s", f, got, want)
 		}
 	}
-	if millis(250) != "250 ms" || percent(60) != "60 %" || percent(33.3333) != "33.3333 %" {
+	if phrase.Millis(250) != "250 ms" || phrase.Percent(60) != "60 %" || phrase.Percent(33.3333) != "33.3333 %" {
 		t.Error("figures")
 	}
-	if day(time.Time{}) != "a past day" || day(time.Date(2026, 3, 14, 10, 45, 0, 0, time.FixedZone("", 3600))) != "2026-03-14 09:45 UTC" {
+	if phrase.Day(time.Time{}) != "a past day" || phrase.Day(time.Date(2026, 3, 14, 10, 45, 0, 0, time.FixedZone("", 3600))) != "2026-03-14 09:45 UTC" {
 		t.Error("days")
 	}
 	for in, want := range map[string]string{"Nothing": "nothing", "DNS answers": "DNS answers", "": "", "a": "a"} {
-		if got := lowerFirst(in); got != want {
+		if got := phrase.LowerFirst(in); got != want {
 			t.Errorf("%q: %q", in, got)
 		}
 	}
@@ -107,7 +108,7 @@ func TestPlain(t *testing.T) {
 		{"", 5, ""},
 	}
 	for _, tt := range tests {
-		if got := Plain(tt.in, tt.n); got != tt.want {
+		if got := phrase.Plain(tt.in, tt.n); got != tt.want {
 			t.Errorf("%q: %q, want %q", tt.in, got, tt.want)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/rules"
 )
 
@@ -167,7 +168,7 @@ func shown(facts []Fact) []Fact {
 func (p *Place) Why(facts []Fact) string {
 	var out []string
 	for _, f := range facts {
-		if s, ok := factWords[f.word]; ok && !slices.Contains(out, s) {
+		if s, ok := phrase.Facts[f.word]; ok && !slices.Contains(out, s) {
 			out = append(out, s)
 		}
 	}
@@ -175,22 +176,6 @@ func (p *Place) Why(facts []Fact) string {
 		return "what was seen at " + p.Title() + " speaks against it"
 	}
 	return p.Title() + " " + strings.Join(out, ", ")
-}
-
-// factWords are facts as parts of a sentence that begins with the place.
-var factWords = map[string]string{
-	"ok": "answers as it should", "connected": "accepts connections", "open": "accepts connections", "answered": "answers", "refused": "refuses connections",
-	"no-listener": "has no listener", "listener": "has a listener", "queue-ok": "has room in its accept queue", "queue-full": "has a full accept queue",
-	"silent": "does not answer connection attempts", "unresolved": "has a name that does not resolve", "error": "answers with an error",
-	"own": "produces the error itself", "gateway": "passes on a failure from behind it", "reset": "resets connections", "empty": "closes without an answer",
-	"no-answer": "accepts and then says nothing", "unreachable": "is unreachable", "ping-ok": "answers ping", "route-local": "is this machine",
-	"no-name": "has a name that its DNS server does not know", "server-fails": "has a DNS server that fails", "server-silent": "has a DNS server that does not answer",
-	"server-refused": "has no DNS server behind its address", "named-there": "has a name that its DNS server resolves", "named-here": "has a name that resolves here",
-	"named-system": "has a name that programs here resolve", "cert-dates-ok": "has a certificate within its validity", "cert-name-ok": "has a certificate for its name",
-	"trusted": "has a certificate that is trusted here", "not-tls": "does not speak TLS", "tls-here": "speaks TLS", "untrusted": "shows a certificate that is not accepted",
-	"counted": "was watched through the kernel's counters", "no-data": "has a name without an address", "no-name-here": "has a name that DNS does not know",
-	"udp-socket": "has a UDP socket", "no-udp-socket": "has no UDP socket", "udp-idle": "has a UDP socket in which nothing waits", "speaks": "reacts to what is sent",
-	"server-alive": "answers DNS queries", "server-unwilling": "has a DNS server that refuses to answer", "behind-failed": "fails because of what is behind it",
 }
 
 // Target is what a probe at this place touches.
@@ -236,7 +221,7 @@ func (p *Place) Checked() string {
 	var out []string
 	switch {
 	case p.End.HTTP() && p.web.Answered():
-		out = append(out, fmt.Sprintf("answered %d of %d requests (the last with %d, the slowest in %s)", len(p.goodIDs), p.fetches, p.web.Code, seconds(p.slowest)))
+		out = append(out, fmt.Sprintf("answered %d of %d requests (the last with %d, the slowest in %s)", len(p.goodIDs), p.fetches, p.web.Code, phrase.Seconds(p.slowest)))
 	case p.Has("udp-idle"):
 		out = append(out, "a program is bound to the UDP port and nothing waits in its socket")
 	case p.Has("open"):
@@ -322,10 +307,10 @@ func (p *Place) Unseen(verdict string) []string {
 		out = append(out, p.Text("Nobody spoke of slowness, but {slowly} requests to {t} took long (the slowest {slowest}), the others did not."))
 	}
 	if d := p.About.Delay; d > 0 && verdict == "no_fault" && p.Parent == nil && p.rtt() != "" {
-		out = append(out, "The "+seconds(d)+" that were named were not seen: "+p.End.Host+" answered ping from here in "+p.rtt()+".")
+		out = append(out, "The "+phrase.Seconds(d)+" that were named were not seen: "+p.End.Host+" answered ping from here in "+p.rtt()+".")
 	}
 	if left, soon := p.expiresSoon(); soon {
-		out = append(out, "Not a fault yet: the certificate of "+p.Title()+" is valid until "+day(p.hand.NotAfter)+", "+left+" from now. Renew it before.")
+		out = append(out, "Not a fault yet: the certificate of "+p.Title()+" is valid until "+phrase.Day(p.hand.NotAfter)+", "+left+" from now. Renew it before.")
 	}
 	if p.luck() > 0 && verdict != "root_cause" {
 		out = append(out, p.chance())

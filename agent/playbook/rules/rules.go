@@ -23,6 +23,7 @@
 //	guessed            nobody said which protocol is spoken; web is an assumption
 //	about-KIND         the words of the symptom (package symptom)
 //	sometimes          the words say that it is not always so
+//	delay-named        they name a time; jitter-named: they say that times vary
 //	rated              they say which share fails
 //	sampled            there were as many requests as are made of one place
 //	reset-at-once      curl never connects, bare attempts always do: it takes a sample to tell that from an attempt refused now and then
@@ -196,8 +197,8 @@ var Ladder = []Step{
 	{"waiting-for", []string{"local no-answer queue-ok !queue-waiting"}},
 	{"counters-2", []string{"counted tried-since silent"}},
 	{"listeners-all", []string{"local silent queue-ok overflow-rising"}},
-	{"ping", []string{"remote silent", "remote unreachable", "remote no-answer", "remote slow-connect", "host-only", "remote about-path", "remote udp", "named udp", "remote about-slow answered", "remote about-slow open", "remote stalled", "no-route-known silent"}},
-	{"ping-more", []string{"remote about-slow ping-ok !ping-loss", "about-path ping-ok !ping-loss"}},
+	{"ping", []string{"remote silent", "remote unreachable", "remote no-answer", "remote slow-connect", "host-only", "remote about-path", "remote jitter-named", "remote udp", "named udp", "remote about-slow answered", "remote about-slow open", "remote stalled", "no-route-known silent"}},
+	{"ping-more", []string{"remote about-slow ping-ok !ping-loss", "about-path ping-ok !ping-loss", "jitter-named ping-ok !ping-loss"}},
 	{"trace-times", []string{"ping-slow !ping-loss", "ping-jitter !ping-loss"}},
 	{"link", []string{"no-route !route-denies", "remote next unreachable", "remote next ping-lost"}},
 	{"neighbour", []string{"remote next unreachable", "remote next ping-lost"}},
@@ -411,9 +412,9 @@ var All = []Rule{
 			{"unreachable path-stops !ping-ok !local !connected !prohibited", apart, "medium", []string{apartDo}},
 			{"unreachable !ping-ok !local !connected !prohibited", apart, "medium", []string{apartDo}},
 			{"ping-slow about-slow", farAway, "medium", []string{farAwayDo}},
-			{"ping-slow about-path", farAway, "medium", []string{farAwayDo}},
+			{"ping-slow about-path delay-named", farAway, "medium", []string{farAwayDo}},
 			{"ping-jitter about-slow", uneven, "medium", []string{farAwayDo}},
-			{"ping-jitter about-path", uneven, "medium", []string{farAwayDo}},
+			{"ping-jitter jitter-named", uneven, "medium", []string{farAwayDo}},
 			{"ping-loss", "The path to {host} loses packets ({loss})", "medium", []string{"Measure each hop (`mtr --report`) and replace or relieve the first one that loses and whose loss goes on to the end. Verify: `ping -c 20 {host}` loses nothing."}},
 			{"silent ping-lost", "{host} does not answer at all, neither ping nor port {port}: it is down, or traffic is dropped{last}; from here the two look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},
 			{"udp udp-unanswered ping-lost", "{host} answers neither ping nor a datagram to UDP port {port}: it is down, or traffic is dropped{last}, or it does not answer such things; from here these look the same", "low", []string{"Look at {host} from its own network or console: is it up, does it see the packets?"}},

@@ -23,6 +23,10 @@ func vocabulary(t *testing.T) map[string]bool {
 	}
 	more, _ := filepath.Glob("../behind/*.go")
 	files = append(files, more...)
+	for _, room := range []string{"hear", "phrase"} {
+		more, _ = filepath.Glob("../" + room + "/*.go")
+		files = append(files, more...)
+	}
 	literal := regexp.MustCompile(`"([a-z0-9-]+)"`)
 	for _, f := range files {
 		raw, err := os.ReadFile(f)

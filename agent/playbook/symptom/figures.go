@@ -56,6 +56,8 @@ func figure(s string) float64 {
 	return n
 }
 
+var jitterWords = pattern.New(`(?i)\bjitter|\bchoppy|\bstutter|\brobotic|\bfluctuat\w* (?:latenc|delay|time|rtt|ping)|(?:latenc\w+|delay|rtt|ping|times?) (?:varies|vary|jumps?|swings?|fluctuates?|schwank\w+)`)
+
 // took is a time that something is said to take.
 var took = pattern.New(`(?i)(?:^|[^\w.:])(\d{1,5}(?:[.,]\d{1,3})?) ?(ms|msec|msecs|milliseconds?|millis|s|sec|secs|seconds?)\b`)
 

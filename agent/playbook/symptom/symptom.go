@@ -53,6 +53,7 @@ type Symptom struct {
 	Deploy       bool       // "since the deploy": a change is suspected
 	Intermittent bool       // "sometimes", "one in ten"
 	Rate         float64    // the share that is said to fail, 0.1 of "one in ten"; 0 when the text does not say
+	Jitter       bool       // what is said to be wrong is that times vary
 	Delay        float64    // seconds that are said to be too many or lost, of "200 ms more"; 0 when the text does not say
 	Correction   bool       // "no, it is ...", "not X but Y": another target was meant
 	Bare         bool       // the correction hangs on the word "no", which may answer something else
@@ -91,6 +92,7 @@ func Parse(text string) Symptom {
 	if s.Rate = rate(text); s.Rate > 0 {
 		s.Intermittent = true
 	}
+	s.Jitter = jitterWords.MatchString(text)
 	if s.Is(Slow) || s.Is(Path) {
 		s.Delay = delay(text)
 	}
