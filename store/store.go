@@ -145,6 +145,9 @@ type Lease struct {
 	// After is the fence before this one, of an acquired lease; 0: not known. Whoever had
 	// the lease with that fence knows that nobody else did since.
 	After uint64
+	// Forgotten is set by [Regain]: the store had nothing of this lease any more, and may have nothing
+	// of the scope.
+	Forgotten bool
 }
 
 // DB is durable state. All methods are safe for concurrent use and return as
@@ -191,4 +194,17 @@ type DB interface {
 func Tells(db DB) bool {
 	t, ok := db.(interface{ Tells() bool })
 	return ok && t.Tells()
+}
+
+// Regain takes a lease anew that l's holder has not lost to anybody: the store has no trace of any lease of the
+// scope (somebody deleted its keys), and l has not expired by the store's clock, so that nobody
+// else can have had it before they went. [ErrFenced] otherwise, and from a store that cannot tell.
+func Regain(ctx context.Context, db DB, l Lease) (Lease, error) {
+	r, ok := db.(interface {
+		Regain(ctx context.Context, l Lease) (Lease, error)
+	})
+	if !ok {
+		return Lease{}, ErrFenced
+	}
+	return r.Regain(ctx, l)
 }

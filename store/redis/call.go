@@ -230,13 +230,26 @@ func (db *DB) reload(ctx context.Context) {
 }
 
 // wait returns how long nobody may acquire in an epoch yet: a whole lease time since this
-// process met it, by its own clock.
-func (db *DB) wait(epoch string, ttl time.Duration) time.Duration {
+// process met it, by its own clock. A scope without a lease is one of its own.
+func (db *DB) wait(epoch, scope string, ttl time.Duration) time.Duration {
 	db.mu.Lock()
 	defer db.mu.Unlock()
+	if epoch == Gone {
+		epoch += " " + scope
+	}
 	if _, met := db.seen[epoch]; !met {
 		db.seen[epoch] = time.Now()
 		db.known.Clear() // what another store has registered is not known
 	}
 	return ttl - time.Since(db.seen[epoch])
+}
+
+// Gone is the epoch of a scope whose lease somebody deleted, until it was looked through.
+const Gone = "gone"
+
+// arrived forgets that a scope had no lease: it has one.
+func (db *DB) arrived(scope string) {
+	db.mu.Lock()
+	defer db.mu.Unlock()
+	delete(db.seen, Gone+" "+scope)
 }

@@ -17,33 +17,59 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 		return store.Lease{}, err
 	}
 	past := ""
-	for range 2 {
-		asked := time.Now()
-		r, err := db.write(ctx, "acquire", scope, []string{db.key(scope, "lease")}, owner, ttl.Microseconds(), past, strconv.FormatUint(db.top.Load(), 10))
-		if err != nil {
-			return store.Lease{}, fmt.Errorf("acquire %s: %w", scope, err)
-		}
-		switch r[0] {
-		case "ok":
-			l.Fence, err = strconv.ParseUint(r[1], 10, 64)
-			l.Expires = micro(r[2])
-			db.told(asked, l.Expires.Add(-ttl))
-			db.Above(l.Fence)
-			db.people.Store(scope, r[3])
-			l.News = r[3]
-			l.After, _ = strconv.ParseUint(r[4], 10, 64) // the script writes nothing else
+	for range 3 {
+		r, l, err := db.acquire(ctx, l, past, "")
+		if err != nil || r[0] == "ok" {
 			return l, err
-		case "epoch":
+		}
+		if r[0] == "epoch" {
 			past = r[1]
-			if left := db.wait(past, ttl); left > 0 {
+			if left := db.wait(past, scope, ttl); left > 0 {
 				return store.Lease{}, &store.HeldError{Left: left}
 			}
 			continue
 		}
+		db.arrived(scope)
 		left, _ := strconv.ParseInt(r[1], 10, 64) // the script writes nothing else
 		return store.Lease{}, &store.HeldError{Left: time.Duration(left) * time.Microsecond}
 	}
 	return store.Lease{}, store.ErrHeld // another epoch already
+}
+
+// acquire runs acquire.lua; l is the lease when it answers ok.
+func (db *DB) acquire(ctx context.Context, l store.Lease, past, had string) ([]string, store.Lease, error) {
+	asked := time.Now()
+	r, err := db.write(ctx, "acquire", l.Scope, []string{db.key(l.Scope, "lease"), db.key(l.Scope, "tails")}, l.Owner, l.TTL.Microseconds(), past, strconv.FormatUint(db.top.Load(), 10), had)
+	if err != nil {
+		return nil, store.Lease{}, fmt.Errorf("acquire %s: %w", l.Scope, err)
+	}
+	if r[0] != "ok" {
+		return r, store.Lease{}, nil
+	}
+	l.Fence, err = strconv.ParseUint(r[1], 10, 64)
+	l.Expires = micro(r[2])
+	db.told(asked, l.Expires.Add(-l.TTL))
+	db.Above(l.Fence)
+	db.people.Store(l.Scope, r[3])
+	l.News = r[3]
+	l.After, _ = strconv.ParseUint(r[4], 10, 64) // the script writes nothing else
+	db.arrived(l.Scope)
+	return r, l, err
+}
+
+// Regain is [store.Regain]. [DB.Native] answers false until [DB.Adopt], and what the process believed of the
+// registry of scopes is looked at anew: it may be gone as well.
+func (db *DB) Regain(ctx context.Context, l store.Lease) (store.Lease, error) {
+	r, l, err := db.acquire(ctx, store.Lease{Scope: l.Scope, Owner: l.Owner, TTL: l.TTL}, "", strconv.FormatInt(l.Expires.UnixMicro(), 10))
+	if err != nil {
+		return store.Lease{}, err
+	}
+	if r[0] != "ok" {
+		return store.Lease{}, store.ErrFenced
+	}
+	db.known.Clear()
+	l.Forgotten = true
+	return l, nil
 }
 
 // Above makes the next fences larger than one that is known of from elsewhere, such as the

@@ -264,13 +264,36 @@ func (db *DB) claim(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	db.record = r
+	db.record, db.kept = r, text
 	if r.Kid != db.o.Keys[0].ID { // the key was changed: the record follows it
 		if data, err = json.Marshal(db.o.sign(r.ID, db.o.Keys[0])); err == nil {
 			err = db.client.Set(ctx, name, data, 0).Err()
+			db.kept = data
 		}
 	}
 	return err
+}
+
+// Whole puts the deployment's record back, as it was, when the store has lost it, and reports that. [ErrForeign] when
+// another one stands there by now, which a process made that started meanwhile.
+func (db *DB) Whole(ctx context.Context) (back bool, err error) {
+	name := db.key(store.Deployment, "id")
+	if back, err = db.client.SetNX(ctx, name, db.kept, 0).Result(); err != nil {
+		return false, db.failed(err, name)
+	}
+	if back {
+		db.known.Clear()
+		return true, nil
+	}
+	text, err := db.client.Get(ctx, name).Bytes()
+	if err != nil {
+		return false, db.failed(err, name)
+	}
+	r, err := db.ours(text)
+	if err == nil && r.ID != db.record.ID {
+		err = fmt.Errorf("%w: its record was made anew, with another id; start this replica again", ErrForeign)
+	}
+	return false, err
 }
 
 // ours reads the deployment's record, which one of our keys must have made.

@@ -52,6 +52,7 @@ type DB struct {
 	foreign sync.Map // keys of values that lists left out
 	people  sync.Map // scope that is held -> commits of people at the last renewal
 	record  Record
+	kept    []byte // the record as it stands there
 	hints   hints
 	top     atomic.Uint64 // the largest fence that this process knows of
 

@@ -8,6 +8,7 @@ import (
 	"net"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -524,6 +525,91 @@ func TestEpoch(t *testing.T) {
 	}
 	if err := commit(l.Fence); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("commit with the old lease: %v", err)
+	}
+}
+
+// TestRegain deletes what the store has while a lease is held: its holder gets it again, with a larger fence, until the
+// lease would have ended; nobody else does before, and what is left of the scope counts as not looked through.
+func TestRegain(t *testing.T) {
+	s := sim.Start(t)
+	ctx, ttl := t.Context(), time.Second
+	db, other := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")}), openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	l, err := db.Acquire(ctx, sid, "one", ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	line := store.Line{Journal: "case", N: 1, Prev: strings.Repeat("0", 64), Hash: strings.Repeat("a", 64), Data: []byte("{}")}
+	if err := db.Commit(ctx, store.Commit{Scope: sid, Fence: l.Fence, Lines: []store.Line{line}}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := db.Regain(ctx, l); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("regain of a lease that is there: %v", err)
+	}
+	record := s.Do("GET", "gb1:ghostbot:{deployment}:id")
+	if back, err := db.Whole(ctx); back || err != nil {
+		t.Errorf("the record is there: %v, %v", back, err)
+	}
+	for _, how := range [][]string{{"FLUSHALL"}, {"DEL", "gb1:ghostbot:{" + sid + "}:lease"}} {
+		s.Do(how...)
+		if how[0] == "DEL" {
+			if _, err := other.Acquire(ctx, sid, "two", ttl); !errors.Is(err, store.ErrHeld) {
+				t.Errorf("somebody else acquires at once: %v", err)
+			}
+		}
+		if err := db.Commit(ctx, store.Commit{Scope: sid, Fence: l.Fence, Writes: []store.Write{{Key: key("a"), Data: []byte("1")}}}); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("%s: a commit with the lease that is gone: %v", how[0], err)
+		}
+		again, err := db.Regain(ctx, l)
+		if err != nil || !again.Forgotten || again.Fence <= l.Fence {
+			t.Fatalf("%s: regain: %+v after %+v, %v", how[0], again, l, err)
+		}
+		if native, from, _, err := db.Native(ctx, sid); native || from != Gone || err != nil {
+			t.Errorf("%s: native: %v, from %q, %v", how[0], native, from, err)
+		}
+		if _, err := other.Regain(ctx, l); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("%s: a second one regains it: %v", how[0], err)
+		}
+		if err := db.Adopt(ctx, sid); err != nil {
+			t.Error(err)
+		}
+		if native, _, _, err := db.Native(ctx, sid); !native || err != nil {
+			t.Errorf("%s: native after adoption: %v, %v", how[0], native, err)
+		}
+		if err := db.Commit(ctx, store.Commit{Scope: sid, Fence: again.Fence, Lines: []store.Line{line}}); err != nil {
+			t.Errorf("%s: the line again: %v", how[0], err)
+		}
+		l = again
+	}
+	if back, err := db.Whole(ctx); !back || err != nil || s.Do("GET", "gb1:ghostbot:{deployment}:id") != record {
+		t.Errorf("the record is put back: %v, %v, %q", back, err, s.Do("GET", "gb1:ghostbot:{deployment}:id"))
+	}
+	if all, err := db.Scopes(ctx); err != nil || !slices.Contains(all, sid) {
+		t.Errorf("scopes: %v, %v", all, err)
+	}
+	if _, err := other.Acquire(ctx, sid, "two", ttl); !errors.Is(err, store.ErrHeld) {
+		t.Errorf("somebody else acquires what is held: %v", err)
+	}
+	s.Do("DEL", "gb1:ghostbot:{"+sid+"}:lease")
+	if err := other.Commit(ctx, store.Commit{Scope: sid, Writes: []store.Write{{Key: key("click"), Data: []byte("1")}}}); err != nil {
+		t.Errorf("a person's write meanwhile: %v", err)
+	}
+	time.Sleep(ttl)
+	if _, err := db.Regain(ctx, l); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("regain of a lease that would have ended: %v", err)
+	}
+	if _, err := other.Acquire(ctx, sid, "two", ttl); !errors.Is(err, store.ErrHeld) {
+		t.Errorf("somebody else acquires before a lease time has passed since it met that: %v", err)
+	}
+	time.Sleep(ttl)
+	if two, err := other.Acquire(ctx, sid, "two", ttl); err != nil || two.Fence <= l.Fence {
+		t.Errorf("somebody else acquires later: %+v, %v", two, err)
+	}
+	if native, from, _, err := other.Native(ctx, sid); native || from != Gone || err != nil {
+		t.Errorf("native for somebody else: %v, from %q, %v", native, from, err)
+	}
+	s.Do("SET", "gb1:ghostbot:{deployment}:id", "{}")
+	if back, err := db.Whole(ctx); back || err == nil {
+		t.Errorf("another record: %v, %v", back, err)
 	}
 }
 

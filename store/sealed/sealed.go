@@ -69,6 +69,11 @@ func New(db store.DB, keys []Key) *DB {
 // Tells is [store.Tells] of what is sealed.
 func (d *DB) Tells() bool { return store.Tells(d.DB) }
 
+// Regain is [store.Regain] of what is sealed.
+func (d *DB) Regain(ctx context.Context, l store.Lease) (store.Lease, error) {
+	return store.Regain(ctx, d.DB, l)
+}
+
 // Get is [store.DB.Get].
 func (d *DB) Get(ctx context.Context, k store.Key) (store.Value, error) {
 	v, err := d.DB.Get(ctx, k)

@@ -95,11 +95,13 @@ for i = 5, #KEYS do redis.call('HLEN', KEYS[i]) end
 for _, name in ipairs({'seq', 'people'}) do
   if not counts(redis.call('HGET', lease, name) or nil) then return {'poisoned', name, 'it is no number that can be increased'} end
 end
+local gone = redis.call('EXISTS', lease) == 0 and redis.call('EXISTS', tails) == 1 -- somebody deleted it, see acquire.lua
 for _, a in ipairs(fresh) do
   redis.call('XADD', lines, ARGV[a + 1] .. '-0', 'j', ARGV[a], 'p', ARGV[a + 2], 'h', ARGV[a + 3], 'd', ARGV[a + 4])
   redis.call('HSET', tails, ARGV[a], ARGV[a + 3], '#', ARGV[a + 1])
 end
 local seq = redis.call('HINCRBY', lease, 'seq', 1)
+if gone then redis.call('HSET', lease, 'epoch', 'gone') end
 if ARGV[1] == '0' then redis.call('HINCRBY', lease, 'people', 1) end
 redis.call('HSETNX', lease, 'format', FORMAT)
 local version = tostring(seq) .. '-' .. ARGV[2]

@@ -11,7 +11,7 @@
 --   P w       channel published to when people wrote (a hint)
 --
 -- seq counts versions. lease_epoch is the replication id under which the lease was
--- taken, epoch the one under which the scope was last looked through. people counts the
+-- taken, epoch the one under which the scope was last looked through, or 'gone': somebody deleted the lease. people counts the
 -- commits without a fence: a holder learns with each renewal whether somebody wrote.
 --
 -- Every script returns a list whose first element says what happened: 'ok',
