@@ -65,6 +65,9 @@ func (h *holder) fence() uint64 { return h.lease.Load().Fence }
 // case has been read.
 func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside func()) (err error) {
 	info, err := d.Case(ctx, sid)
+	if known, ok := d.known.Of(sid); was != nil && ok && errors.Is(err, ErrNoCase) {
+		info, err = known, nil // what is gone of it is put back
+	}
 	if was == nil && (err != nil || info.Closed) {
 		return err
 	}
@@ -77,6 +80,7 @@ func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside f
 			return
 		}
 		defer d.lapsed(sid)
+		d.known.Lapsed(sid, err == nil)
 		rctx, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer done()
 		if rerr := d.o.DB.Release(rctx, *h.lease.Load()); rerr != nil && err == nil && !errors.Is(rerr, store.ErrFenced) {
@@ -86,8 +90,9 @@ func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside f
 	if err != nil || info.Closed {
 		return err
 	}
+	d.known.Keep(info)
 	err = h.carry(ctx)
-	for h.rest != nil && ctx.Err() == nil {
+	for ctx.Err() == nil && (h.rest != nil || h.regain(ctx, err)) {
 		if err = h.sleep(ctx); errors.Is(err, errDormant) {
 			return err
 		} else if err == nil {
@@ -130,7 +135,7 @@ func (h *holder) carry(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	copied, err := h.void(ctx)
+	copied, err := h.restored(ctx)
 	if err != nil {
 		return err
 	}
@@ -144,6 +149,7 @@ func (h *holder) carry(ctx context.Context) error {
 	}
 	h.d.rests.Forget(h.sid + away)
 	ready()
+	h.whole()
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	live, lost := context.WithCancelCause(ctx)
@@ -245,7 +251,7 @@ type viewer interface {
 func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
 	o := h.d.o
 	if f, ok := o.Front.(Follower); ok {
-		return &following{f: f, h: h, seen: thread.NewSeen()}, nil
+		return thread.Followed(func(ctx context.Context, shown func(uint64)) error { return f.Follow(ctx, h.sid, h.log, shown) }, func(err error) { h.lost(err) }), nil
 	}
 	t := thread.Options{
 		DB: o.DB, Board: o.Front, Feed: h.log, Log: o.Log, SessionID: h.sid, Fence: h.fence, Place: h.info.Opening.Place, Body: o.Body, Plot: o.Plot,
@@ -255,27 +261,6 @@ func (h *holder) viewer(ctx context.Context, resume bool) (viewer, error) {
 		t.Again = time.Now().Add(o.Lease) // an edit of the old process may have landed last
 	}
 	return thread.New(ctx, t)
-}
-
-// following shows a case entry by entry.
-type following struct {
-	f    Follower
-	h    *holder
-	seen thread.Seen
-}
-
-// Seen implements viewer.
-func (f *following) Seen() <-chan uint64 { return f.seen.C() }
-
-// Gone implements viewer: a terminal is there or the process is not.
-func (f *following) Gone() bool { return false }
-
-// Run implements viewer.
-func (f *following) Run(ctx context.Context) {
-	err := f.f.Follow(ctx, f.h.sid, f.h.log, f.seen.Set)
-	if err != nil && ctx.Err() == nil {
-		f.h.lost(fmt.Errorf("show the case: %w", err)) // nobody sees what happens: nothing may happen
-	}
 }
 
 // investigate runs the agent, writes the report and closes the case once people
@@ -374,16 +359,7 @@ func (h *holder) close(ctx context.Context, v viewer) error {
 
 func (h *holder) closed(ctx context.Context, entries []agent.Entry, last agent.Entry) error {
 	h.info.Closed, h.info.ClosedAt = true, time.Now().UTC()
-	for _, e := range entries {
-		var r show.Report
-		if e.Kind == show.KindOfReport && json.Unmarshal(e.Body, &r) == nil {
-			h.info.Verdict, h.info.Summary = r.Verdict, r.Summary
-		}
-		var i show.Integrity
-		if e.Kind == show.KindOfIntegrity && json.Unmarshal(e.Body, &i) == nil {
-			h.info.Next = i.Next
-		}
-	}
+	h.info.Concluded(entries)
 	entry := map[string]any{"session_id": h.sid, "head": last.Head, "n": last.N, "verdict": h.info.Verdict}
 	if h.blind {
 		entry["shown"] = false
@@ -397,18 +373,12 @@ func (h *holder) closed(ctx context.Context, entries []agent.Entry, last agent.E
 
 // unread tells whoever wrote between the report and the end that nobody read it.
 func (h *holder) unread(ctx context.Context) {
-	items, err := h.d.o.DB.List(ctx, h.sid, "inbox/")
+	late, err := inbox.Late(ctx, h.d.o.DB, h.sid)
 	if err != nil {
 		h.d.o.Log.Warn("what came after the report is not known", "session_id", h.sid, "err", err)
-		return
 	}
-	for _, v := range items {
-		var it inbox.Item
-		if json.Unmarshal(v.Data, &it) != nil || it.Instruction == nil {
-			continue
-		}
-		text := "This came after the report and was not read: " + it.Instruction.Text + ". Open a new case if it matters."
-		h.post(ctx, show.Message{Key: "late/" + v.Key.Name, Kind: show.KindLog, Text: text, Log: &show.LogView{What: "notice", By: it.Instruction.By, Body: text}})
+	for _, m := range late {
+		h.post(ctx, m)
 	}
 }
 
@@ -503,8 +473,7 @@ func (h *holder) lookForStop(ctx context.Context) (known bool) {
 	if err != nil {
 		return errors.Is(err, store.ErrNotFound)
 	}
-	var s Stopped
-	if json.Unmarshal(v.Data, &s) == nil {
+	if s, ok := proposal.ReadStop(v.Data); ok {
 		h.stop(&agent.StopError{By: s.By})
 	}
 	return true

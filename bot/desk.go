@@ -13,6 +13,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/dormant"
+	"ghostbot/bot/forgotten"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/record"
@@ -98,6 +99,7 @@ type Desk struct {
 	ctx       context.Context // of Run; nil before
 	wake      chan struct{}
 	keeper    *dormant.Keeper // nil: no case is dormant
+	known     *forgotten.Cases
 }
 
 // New checks o and returns a desk that does nothing until Run.
@@ -118,7 +120,7 @@ func New(o Options) (*Desk, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	d := &Desk{o: o, endWait: endWait, restAfter: restAfter, doors: dormant.NewDoors(doorsMax), running: map[string]bool{}, retry: map[string]time.Time{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}
-	d.keeper = d.keep()
+	d.keeper, d.known = d.keep(), forgotten.New(o.DB, o.Log)
 	return d, nil
 }
 
@@ -211,31 +213,17 @@ func (d *Desk) create(ctx context.Context, open store.Key, c CaseInfo, guards []
 
 // Case returns what is known of a case, or ErrNoCase.
 func (d *Desk) Case(ctx context.Context, sid string) (CaseInfo, error) {
-	var c CaseInfo
-	v, err := d.o.DB.Get(ctx, record.Key(sid))
+	c, err := record.Load(ctx, d.o.DB, sid)
 	if errors.Is(err, store.ErrNotFound) || errors.Is(err, store.ErrInvalid) { // what no store takes as an id is none
 		return c, fmt.Errorf("%w: %.80s", ErrNoCase, sid)
 	}
-	if err != nil {
-		return c, err
-	}
-	return c, json.Unmarshal(v.Data, &c)
+	return c, err
 }
 
 // Active returns the open cases that can be read of a channel, or of all when it is "": those of
 // the same second in no order. Of all others nothing is read.
 func (d *Desk) Active(ctx context.Context, channel string) (out []CaseInfo, err error) {
-	prefix := record.ActivePrefix
-	if channel != "" {
-		prefix = record.InChannel(channel)
-	}
-	vs, err := d.o.DB.List(ctx, store.Deployment, prefix)
-	for _, v := range vs {
-		if c, err := d.Case(ctx, strings.TrimPrefix(v.Key.Name, prefix)); err == nil && !c.Closed && (channel == "" || c.Opening.Place.Channel == channel) {
-			out = append(out, c) // one that cannot be read hides no other
-		}
-	}
-	return out, err
+	return record.Open(ctx, d.o.DB, channel)
 }
 
 // CaseAt returns the case whose thread is p, or ErrNoCase.
@@ -269,26 +257,10 @@ func (d *Desk) StopOnce(ctx context.Context, sid, by, delivery string) error {
 	if c.Closed {
 		return ErrClosed
 	}
-	data, err := json.Marshal(Stopped{By: by, At: time.Now().UTC(), Delivery: delivery})
-	if err != nil {
+	if first, err := proposal.Stop(ctx, d.o.DB, sid, by, delivery); err != nil || first {
 		return err
-	}
-	v, first, err := d.o.DB.Once(ctx, proposal.StopKey(sid), data)
-	if err != nil || first {
-		return err
-	}
-	var s Stopped
-	if json.Unmarshal(v.Data, &s) == nil && delivery != "" && s.Delivery == delivery {
-		return nil
 	}
 	return ErrStopping
-}
-
-// Stopped is the value at "stop".
-type Stopped struct {
-	By       string    `json:"by"`
-	At       time.Time `json:"at"`
-	Delivery string    `json:"delivery,omitempty"` // of who stopped it
 }
 
 // Allowed says why a case may not be opened in a channel; "" allows it.
@@ -316,6 +288,7 @@ func (d *Desk) Run(ctx context.Context) error {
 			if open, err = d.scan(ctx, open); err != nil && ctx.Err() == nil {
 				d.o.Log.Error("open cases are not read", "err", err)
 			}
+			d.recall(ctx)
 			read = time.Now()
 		}
 		d.startSome(open.SIDs) // those that another process held may be free now

@@ -114,11 +114,7 @@ func (h *holder) renew(ctx context.Context, note show.Integrity) error {
 	if err != nil {
 		return err
 	}
-	f := agent.NewFold(h.sid)
-	for _, e := range entries {
-		f.Apply(e)
-	}
-	data, err := h.d.o.Session(f.Case())
+	data, err := h.d.o.Session(agent.FoldAll(h.sid, entries).Case())
 	if err != nil {
 		return err
 	}

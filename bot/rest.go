@@ -40,7 +40,11 @@ func (d *Desk) keep() *dormant.Keeper {
 
 // awake carries a dormant case on.
 func (d *Desk) awake(ctx context.Context, sid string, c dormant.Case, done func()) {
-	d.carryOn(ctx, sid, &c, nil, done)
+	var in *dormant.Doors
+	if c.Lease.Forgotten {
+		in = d.doors // they may be many, and each offers its journals
+	}
+	d.carryOn(ctx, sid, &c, in, done)
 }
 
 // lapse is about a dormant case whose lease is somebody else's.
@@ -48,6 +52,7 @@ func (d *Desk) lapse(sid string) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	delete(d.running, sid)
+	d.known.Lapsed(sid, false)
 	d.lapsed(sid)
 }
 
@@ -69,12 +74,17 @@ func (d *Desk) away(ctx context.Context, sid string, c dormant.Case, err error) 
 // acquire takes the lease, or goes on with the one that was kept.
 func (h *holder) acquire(ctx context.Context, was *dormant.Case) error {
 	if was != nil {
-		h.woken, h.conns, h.named = true, &was.Conns, was.Named
+		h.woken, h.conns, h.named, h.at = true, &was.Conns, was.Named, was.Place
 		h.lease.Store(&was.Lease)
 		return nil
 	}
 	l, err := h.d.o.DB.Acquire(ctx, h.sid, h.d.o.Owner, h.d.o.Lease)
 	h.lease.Store(&l)
+	if err == nil && l.After == 0 { // the first lease, or all of the case was deleted since it was read
+		if _, err = h.d.Case(ctx, h.sid); err != nil {
+			return errors.Join(err, h.d.o.DB.Release(ctx, l))
+		}
+	}
 	return err
 }
 
@@ -111,6 +121,9 @@ func (h *holder) Rest(news string, until time.Time) bool {
 // it has to be carried on. The error [errDormant] means that it is dormant.
 func (h *holder) sleep(ctx context.Context) error {
 	r := h.rest
+	if r == nil {
+		return nil // it was forgotten, and goes on
+	}
 	conns := h.shows.Conns()
 	h.rest, h.woken, h.conns = nil, true, &conns
 	asked := time.Now()

@@ -265,11 +265,15 @@ func (k *Keeper) look(ctx context.Context, sid string) {
 }
 
 // renew extends a lease. One that ran out, because this process or the store was slow, is taken
-// again, if nobody had it meanwhile: a case that does nothing has nothing to look through.
+// again, if nobody had it meanwhile: a case that does nothing has nothing to look through. One that the store has
+// forgotten is taken as well, and its case wakes: whoever carries it on puts back what is known of it.
 func (k *Keeper) renew(ctx context.Context, l store.Lease) (store.Lease, error) {
 	got, err := k.o.DB.Renew(ctx, l)
 	if !errors.Is(err, store.ErrFenced) {
 		return got, err
+	}
+	if got, gerr := store.Regain(ctx, k.o.DB, l); !errors.Is(gerr, store.ErrFenced) {
+		return got, gerr
 	}
 	got, aerr := k.o.DB.Acquire(ctx, l.Scope, l.Owner, l.TTL)
 	switch {
@@ -306,6 +310,9 @@ func (k *Keeper) settle(ctx context.Context, sid string, h *held, l store.Lease,
 	}
 	news := l.News != h.Lease.News
 	h.Lease, h.confirmed, h.lapsed, h.next = l, asked, nil, asked.Add(k.o.Every)
+	if l.Forgotten {
+		h.Until, news = now, false // as gently as deadlines: all cases may be forgotten at once
+	}
 	quiet := !news && k.wakes(h, now)
 	if !news && !quiet {
 		if h.again {

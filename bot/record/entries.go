@@ -28,3 +28,17 @@ func BegunOf(entries []agent.Entry) (b Begun) {
 	}
 	return b
 }
+
+// Concluded takes what the entries of a case say of its end.
+func (c *Case) Concluded(entries []agent.Entry) {
+	for _, e := range entries {
+		var r show.Report
+		if e.Kind == show.KindOfReport && json.Unmarshal(e.Body, &r) == nil {
+			c.Verdict, c.Summary = r.Verdict, r.Summary
+		}
+		var i show.Integrity
+		if e.Kind == show.KindOfIntegrity && json.Unmarshal(e.Body, &i) == nil {
+			c.Next = i.Next
+		}
+	}
+}

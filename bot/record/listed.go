@@ -2,6 +2,7 @@ package record
 
 import (
 	"context"
+	"encoding/json"
 	"strings"
 	"time"
 
@@ -13,6 +14,30 @@ type Listed struct {
 	SIDs  []string
 	Moved store.Version // "": it is not there, or cannot be read
 	At    time.Time
+}
+
+// Load reads a case.
+func Load(ctx context.Context, db store.DB, sid string) (c Case, err error) {
+	v, err := db.Get(ctx, Key(sid))
+	if err != nil {
+		return c, err
+	}
+	return c, json.Unmarshal(v.Data, &c)
+}
+
+// Open returns the open cases that can be read of a channel, or of all when it is "".
+func Open(ctx context.Context, db store.DB, channel string) (out []Case, err error) {
+	prefix := ActivePrefix
+	if channel != "" {
+		prefix = InChannel(channel)
+	}
+	vs, err := db.List(ctx, store.Deployment, prefix)
+	for _, v := range vs {
+		if c, err := Load(ctx, db, strings.TrimPrefix(v.Key.Name, prefix)); err == nil && !c.Closed && (channel == "" || c.Opening.Place.Channel == channel) {
+			out = append(out, c) // one that cannot be read hides no other
+		}
+	}
+	return out, err
 }
 
 // ListAgain bounds how long a list is believed because nothing seems to have moved: a replica of

@@ -184,6 +184,9 @@ type Map struct {
 	Place Place           `json:"place"`
 	LastN uint64          `json:"last_n"`         // entries shown so far
 	Made  int             `json:"made,omitempty"` // how often a thread that was deleted was made anew
+	// Unsure says that the store has lost which messages are there: each is looked for before it is
+	// posted, until the thread shows everything.
+	Unsure bool `json:"unsure,omitempty"`
 }
 
 // MessagesKey is where a case keeps its message map.
@@ -565,8 +568,8 @@ func (p *Projector) settle(ctx context.Context, due time.Duration) error {
 	if due > 0 {
 		return nil
 	}
-	if p.m.LastN != p.n {
-		p.m.LastN = p.n
+	if p.m.LastN != p.n || p.m.Unsure {
+		p.m.LastN, p.m.Unsure = p.n, false
 		p.later()
 	}
 	if p.over && !p.unsent.IsZero() {
@@ -697,7 +700,7 @@ func (p *Projector) full(m show.Message) show.Message {
 func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash string) error {
 	var addr string
 	var err error
-	if s.Posting {
+	if s.Posting || p.m.Unsure {
 		if addr, err = p.front.Find(ctx, p.m.Place, m); err != nil {
 			return err
 		}
@@ -705,8 +708,11 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 			return &unsettled{d}
 		}
 		hash = ""
-	} else if err := p.mark(ctx, m.Key, Sent{Posting: true}); err != nil {
-		return err
+	}
+	if !s.Posting && addr == "" {
+		if err := p.mark(ctx, m.Key, Sent{Posting: true}); err != nil {
+			return err
+		}
 	}
 	if addr == "" {
 		hash = messageHash(m)

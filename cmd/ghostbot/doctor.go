@@ -48,7 +48,7 @@ func checks(ctx context.Context, c *cli) []checkup.Line {
 	}
 	lines = append(lines, checkup.Key(cfg.JournalKeyFile, c.audits()), checkup.Captures(cfg.CaptureKeyFile, cfg.work(c)), checkup.Port(cfg.HealthAddr), checkup.Tools(cfg.Path, cfg.cloud().Set()))
 	if cfg.RedisURL != "" {
-		lines = append(lines, checkup.Redis(ctx, cfg.redis(), cfg.JournalKeyFile))
+		lines = append(lines, checkup.Redis(ctx, cfg.redis(), cfg.JournalKeyFile), checkup.Strays(ctx, cfg.redis(), c.audits()))
 	}
 	return checkup.Masked(lines, scrubber(cfg.redactor()))
 }

@@ -379,11 +379,8 @@ func (p *program) serve(ctx context.Context, front *slack.Front) error {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	var wg sync.WaitGroup
-	wg.Go(func() {
-		if err := p.desk.Run(ctx); err != nil {
-			p.log.Error("desk ended", "err", err)
-		}
-	})
+	wg.Go(func() { _ = p.desk.Run(ctx) })
+	wg.Go(func() { p.state.Guard(ctx) })
 	wg.Go(func() { forget.Tend(ctx, p.forget, p.state, p.cfg.Retention, p.log) })
 	if p.cfg.Brain == brains.Auto {
 		wg.Go(func() { _ = p.checkModel(ctx) }) // it only warns

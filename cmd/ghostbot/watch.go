@@ -51,7 +51,7 @@ func (p *program) answering(ctx context.Context, do func(context.Context) error)
 	open, shut := context.WithCancel(context.WithoutCancel(ctx))
 	defer context.AfterFunc(ctx, p.ops.Drain)()
 	var wg sync.WaitGroup
-	wg.Go(func() { p.ops.Run(open, p.db, p.auditDir) })
+	wg.Go(func() { p.ops.Run(open, p.db, p.desk.Missing, p.auditDir) })
 	err := do(ctx)
 	shut()
 	wg.Wait()

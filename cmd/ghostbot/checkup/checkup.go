@@ -23,6 +23,7 @@ import (
 	"ghostbot/bot/slack"
 	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/cmd/ghostbot/stray"
 	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec"
@@ -427,6 +428,27 @@ func Redis(ctx context.Context, o redis.Options, files string) Line {
 			k.Hint = r.what
 			break
 		}
+	}
+	return k
+}
+
+// Strays looks for open cases of this machine that the store which replicas share does not know.
+func Strays(ctx context.Context, o redis.Options, auditDir string) Line {
+	k := Line{Name: "open cases", OK: true, What: "the store knows every open case that this machine has journals of"}
+	db, err := redis.View(o)
+	if err != nil {
+		return Line{Name: k.Name, What: "not known: " + err.Error()}
+	}
+	defer db.Close()
+	sids, err := stray.Cases(ctx, sealed.New(db, nil), auditDir)
+	switch {
+	case errors.Is(err, store.ErrUnavailable):
+		k.What = "not known: the line about redis says why"
+	case err != nil:
+		k.OK, k.What = false, "not known: "+err.Error()
+	case len(sids) > 0:
+		k.OK = false
+		k.What, k.Hint = stray.Told(sids)
 	}
 	return k
 }

@@ -196,6 +196,10 @@ func (s *State) Lost(ctx context.Context, sid string) (string, error) {
 	}
 	what, _ := s.lost.Load(sid)
 	found, _ := what.(string)
+	if from == redis.Gone {
+		return fmt.Sprintf("The store has lost what it had of this case: somebody deleted keys there (FLUSHALL, DEL), or it came up empty. %s"+
+			"What people pressed or wrote and no entry has is gone. Answers from before do not count, although they may have been used; what is still open is asked again%s.", found, asked), nil
+	}
 	return fmt.Sprintf("The store was restarted or replaced (%.8s, before %.8s) and may have forgotten the last second. %s"+
 		"Answers from before do not count, although they may have been used; what is still open is asked again%s.", to, from, found, asked), nil
 }

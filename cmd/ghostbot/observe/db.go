@@ -23,6 +23,12 @@ type timed struct {
 // Tells is [store.Tells] of what is observed.
 func (t *timed) Tells() bool { return store.Tells(t.DB) }
 
+// Regain is [store.Regain] of what is observed.
+func (t *timed) Regain(ctx context.Context, l store.Lease) (n store.Lease, err error) {
+	defer t.since("regain", time.Now(), &err)
+	return store.Regain(ctx, t.DB, l)
+}
+
 // since tells of a call that is over.
 func (t *timed) since(operation string, start time.Time, err *error) {
 	t.seen(operation, time.Since(start), *err)

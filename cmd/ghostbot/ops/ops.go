@@ -131,8 +131,8 @@ func taking(ctx context.Context, db store.DB, dirs []string) func() string {
 	}
 }
 
-// Run serves the pages until ctx ends. dirs are where this process writes.
-func (o *Ops) Run(ctx context.Context, db store.DB, dirs ...string) {
+// Run serves the pages until ctx ends. lost says what the store has lost, dirs are where this process writes.
+func (o *Ops) Run(ctx context.Context, db store.DB, lost func() string, dirs ...string) {
 	if o == nil {
 		return
 	}
@@ -142,7 +142,7 @@ func (o *Ops) Run(ctx context.Context, db store.DB, dirs ...string) {
 		if _, err := db.Now(ctx); err != nil {
 			return fmt.Sprintf("does not answer: %v", err)
 		}
-		return ""
+		return lost()
 	})
 	o.pages.Ready("writes", taking(ctx, db, dirs))
 	o.pages.Run(ctx)

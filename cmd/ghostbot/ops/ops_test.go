@@ -71,7 +71,7 @@ func TestProbes(t *testing.T) {
 	f, db := &front{}, &slow{}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan bool)
-	go func() { o.Run(ctx, db); close(ended) }()
+	go func() { o.Run(ctx, db, func() string { return "" }); close(ended) }()
 	for end := time.Now().Add(5 * time.Second); strings.Contains(get(t, addr, "/healthz"), "refused") && time.Now().Before(end); {
 		time.Sleep(5 * time.Millisecond)
 	}
@@ -135,7 +135,7 @@ func TestOff(t *testing.T) {
 	for _, o := range []*Ops{nil, off} {
 		o.Front(&front{})
 		o.Drain()
-		o.Run(t.Context(), db)
+		o.Run(t.Context(), db, func() string { return "" })
 		if got := o.DB(db); got != store.DB(db) {
 			t.Errorf("the store is wrapped: %T", got)
 		}

@@ -1,0 +1,60 @@
+package bot
+
+import (
+	"context"
+	"errors"
+
+	"ghostbot/bot/forgotten"
+	"ghostbot/store"
+)
+
+// Missing says which open cases of this process the store has lost, and what to do; "": none.
+func (d *Desk) Missing() string { return d.known.Missing() }
+
+// recall looks for what the store has lost of open cases.
+func (d *Desk) recall(ctx context.Context) {
+	lctx, done := context.WithTimeout(ctx, d.o.Lease/4)
+	defer done()
+	if err := d.known.Look(lctx); err != nil && ctx.Err() == nil && lctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
+		d.o.Log.Error("it is not known whether the store has lost open cases", "err", err)
+	}
+}
+
+// regain takes the lease anew when the case ended here because the store knows nothing of its lease any more: nobody
+// else has it. What ran has ended.
+func (h *holder) regain(ctx context.Context, why error) bool {
+	if why == nil || h.info.Closed || errors.Is(why, store.ErrUnavailable) && !errors.Is(why, ErrLeaseLost) {
+		return false
+	}
+	rctx, done := context.WithTimeout(ctx, h.d.o.Lease/6)
+	defer done()
+	l, err := store.Regain(rctx, h.d.o.DB, *h.lease.Load())
+	if err == nil {
+		h.lease.Store(&l)
+		h.woken, h.conns = true, nil
+	}
+	return err == nil
+}
+
+// restored is [holder.void], and puts back what the store has lost of a case whose lease was forgotten.
+func (h *holder) restored(ctx context.Context) (copied bool, err error) {
+	if !h.lease.Load().Forgotten {
+		return h.void(ctx)
+	}
+	entries, err := h.log.Since(0)
+	if err != nil {
+		return false, err
+	}
+	err = h.d.known.Restore(ctx, forgotten.Held{Case: h.info, Fence: h.fence(), Place: h.at, Entries: entries, Session: h.d.o.Session}, func() error {
+		copied, err = h.void(ctx)
+		return err
+	})
+	return copied, err
+}
+
+// whole notes that the store has everything of the case again.
+func (h *holder) whole() {
+	l := *h.lease.Load()
+	l.Forgotten = false
+	h.lease.Store(&l)
+}
