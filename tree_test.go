@@ -309,6 +309,8 @@ func (p *pkg) inspect(fset *token.FileSet, f *ast.File) {
 			}
 		case *ast.CallExpr:
 			p.call(fset, n)
+		case *ast.Field:
+			p.field(fset, n)
 		}
 		return true
 	})
@@ -423,10 +425,29 @@ func (p *pkg) call(fset *token.FileSet, c *ast.CallExpr) {
 	if x != nil && (x.Name == "syscall" || x.Name == "unix" || x.Name == "os") && (name == "Exec" || name == "ForkExec" || name == "StartProcess") && !slices.Contains(runners, p.path) {
 		p.bad(fset, c, "starts a process outside %v", runners)
 	}
+	if n, ok := strings.CutSuffix(name, "Var"); slices.Contains(based, n) && (ok && len(c.Args) == 4 || !ok && len(c.Args) == 3 && literal(c.Args[0]) && literal(c.Args[2])) {
+		p.bad(fset, c, "flag %s reads other bases, where 010 is eight: options has decimal ones", name)
+	}
 	if name == "Go" && len(c.Args) == 1 && !slices.Contains(owners, p.path) {
 		if _, ok := c.Args[0].(*ast.FuncLit); ok {
 			p.bad(fset, c, "goroutine outside the owners of goroutines")
 		}
+	}
+}
+
+// based are the numbers that package flag and envconfig read in any base.
+var based = []string{"Int", "Int64", "Uint", "Uint64", "Float64"}
+
+func literal(e ast.Expr) bool {
+	lit, ok := e.(*ast.BasicLit)
+	return ok && lit.Kind == token.STRING
+}
+
+// field refuses variables of the environment that are read in any base.
+func (p *pkg) field(fset *token.FileSet, f *ast.Field) {
+	id, ok := f.Type.(*ast.Ident)
+	if ok && f.Tag != nil && strings.Contains(f.Tag.Value, "envconfig:") && (strings.HasPrefix(id.Name, "int") || strings.HasPrefix(id.Name, "uint") || strings.HasPrefix(id.Name, "float")) {
+		p.bad(fset, f, "variable of type %s reads other bases, where 010 is eight: options has decimal ones", id.Name)
 	}
 }
 

@@ -8,7 +8,7 @@ import (
 
 // choice is who proposes.
 func (c config) choice() brains.Options {
-	return brains.Options{Name: c.Brain, Key: string(c.GeminiKey), Model: c.Model, URL: c.GeminiURL, Tokens: c.ModelTokens, USD: c.ModelUSD}
+	return brains.Options{Name: c.Brain, Key: string(c.GeminiKey), Model: c.Model, URL: c.GeminiURL, Tokens: int(c.ModelTokens), USD: float64(c.ModelUSD)}
 }
 
 // checkModel asks the model once at the start. A key or a model that is not

@@ -18,6 +18,7 @@ import (
 	"ghostbot/cmd/ghostbot/health"
 	"ghostbot/cmd/ghostbot/home"
 	"ghostbot/cmd/ghostbot/memory"
+	"ghostbot/cmd/ghostbot/options"
 	"ghostbot/cmd/ghostbot/secrets"
 	"ghostbot/cmd/ghostbot/who"
 	"ghostbot/safeexec/policy"
@@ -27,53 +28,53 @@ import (
 // config is the environment of serve. Every GHOST_ variable is a field here;
 // others are refused.
 type config struct {
-	AppToken       secrets.Text  `envconfig:"SLACK_APP_TOKEN"`
-	BotToken       secrets.Text  `envconfig:"SLACK_BOT_TOKEN"`
-	SlackURL       string        `envconfig:"SLACK_API_URL"`
-	Approvers      []string      `envconfig:"GHOST_APPROVERS"`
-	ApproversFile  string        `envconfig:"GHOST_APPROVERS_FILE"`
-	Channels       []string      `envconfig:"GHOST_CHANNELS"`
-	SelfApproval   bool          `envconfig:"GHOST_SELF_APPROVAL" default:"true"`
-	TwoPerson      []string      `envconfig:"GHOST_TWO_PERSON"`
-	SecondFactor   []string      `envconfig:"GHOST_SECOND_FACTOR"`
-	TOTPFile       string        `envconfig:"GHOST_TOTP_FILE"`
-	Instruct       string        `envconfig:"GHOST_INSTRUCT" default:"anyone"`
-	Lease          time.Duration `envconfig:"GHOST_LEASE" default:"12s"`
-	ApprovalTTL    time.Duration `envconfig:"GHOST_APPROVAL_TTL" default:"30m"`
-	Brain          string        `envconfig:"GHOST_BRAIN" default:"auto"`
-	GeminiKey      secrets.Text  `envconfig:"GEMINI_API_KEY"`
-	Model          string        `envconfig:"GHOST_MODEL"`
-	GeminiURL      string        `envconfig:"GHOST_GEMINI_URL"`
-	ModelTokens    int           `envconfig:"GHOST_MODEL_TOKENS" default:"2000000"`
-	ModelUSD       float64       `envconfig:"GHOST_MODEL_USD" default:"5"`
-	StateDir       string        `envconfig:"GHOST_STATE_DIR"`
-	AuditDir       string        `envconfig:"GHOST_AUDIT_DIR"`
-	CommandTimeout time.Duration `envconfig:"GHOST_COMMAND_TIMEOUT" default:"60s"`
-	MaxTurns       int           `envconfig:"GHOST_MAX_TURNS" default:"50"`
-	Anonymize      bool          `envconfig:"GHOST_ANONYMIZE" default:"false"`
-	Recall         string        `envconfig:"GHOST_RECALL" default:"channel"`
-	ReadOnly       bool          `envconfig:"GHOST_READ_ONLY" default:"false"`
-	Subscription   string        `envconfig:"GHOST_AZ_SUBSCRIPTION"`
-	ResourceGroup  string        `envconfig:"GHOST_AZ_RESOURCE_GROUP"`
-	Location       string        `envconfig:"GHOST_AZ_LOCATION"`
-	StorageAccount string        `envconfig:"GHOST_AZ_STORAGE_ACCOUNT"`
-	Container      string        `envconfig:"GHOST_AZ_CONTAINER"`
-	OpsChannel     string        `envconfig:"GHOST_OPS_CHANNEL"`
-	Path           string        `envconfig:"GHOST_PATH"`
-	JournalKeyFile string        `envconfig:"GHOST_JOURNAL_KEY_FILE"`
-	WorkDir        string        `envconfig:"GHOST_WORK_DIR"`
-	CaptureKeyFile string        `envconfig:"GHOST_CAPTURE_KEY_FILE"`
-	RedisURL       string        `envconfig:"GHOST_REDIS_URL"`
-	RedisPassword  string        `envconfig:"GHOST_REDIS_PASSWORD_FILE"`
-	RedisCA        string        `envconfig:"GHOST_REDIS_CA_FILE"`
-	RedisReplicas  int           `envconfig:"GHOST_REDIS_REPLICAS" default:"0"`
-	RedisRetention time.Duration `envconfig:"GHOST_REDIS_RETENTION" default:"2160h"`
-	Retention      time.Duration `envconfig:"GHOST_RETENTION" default:"0s"`
-	Deployment     string        `envconfig:"GHOST_DEPLOYMENT" default:"ghostbot"`
-	HealthAddr     string        `envconfig:"GHOST_HEALTH_ADDR"`
-	Log            string        `envconfig:"GHOST_LOG" default:"text"`
-	LogLevel       string        `envconfig:"GHOST_LOG_LEVEL" default:"info"`
-	OTLPEndpoint   string        `envconfig:"OTEL_EXPORTER_OTLP_ENDPOINT"`
+	AppToken       secrets.Text   `envconfig:"SLACK_APP_TOKEN"`
+	BotToken       secrets.Text   `envconfig:"SLACK_BOT_TOKEN"`
+	SlackURL       string         `envconfig:"SLACK_API_URL"`
+	Approvers      []string       `envconfig:"GHOST_APPROVERS"`
+	ApproversFile  string         `envconfig:"GHOST_APPROVERS_FILE"`
+	Channels       []string       `envconfig:"GHOST_CHANNELS"`
+	SelfApproval   bool           `envconfig:"GHOST_SELF_APPROVAL" default:"true"`
+	TwoPerson      []string       `envconfig:"GHOST_TWO_PERSON"`
+	SecondFactor   []string       `envconfig:"GHOST_SECOND_FACTOR"`
+	TOTPFile       string         `envconfig:"GHOST_TOTP_FILE"`
+	Instruct       string         `envconfig:"GHOST_INSTRUCT" default:"anyone"`
+	Lease          time.Duration  `envconfig:"GHOST_LEASE" default:"12s"`
+	ApprovalTTL    time.Duration  `envconfig:"GHOST_APPROVAL_TTL" default:"30m"`
+	Brain          string         `envconfig:"GHOST_BRAIN" default:"auto"`
+	GeminiKey      secrets.Text   `envconfig:"GEMINI_API_KEY"`
+	Model          string         `envconfig:"GHOST_MODEL"`
+	GeminiURL      string         `envconfig:"GHOST_GEMINI_URL"`
+	ModelTokens    options.Whole  `envconfig:"GHOST_MODEL_TOKENS" default:"2000000"`
+	ModelUSD       options.Number `envconfig:"GHOST_MODEL_USD" default:"5"`
+	StateDir       string         `envconfig:"GHOST_STATE_DIR"`
+	AuditDir       string         `envconfig:"GHOST_AUDIT_DIR"`
+	CommandTimeout time.Duration  `envconfig:"GHOST_COMMAND_TIMEOUT" default:"60s"`
+	MaxTurns       options.Whole  `envconfig:"GHOST_MAX_TURNS" default:"50"`
+	Anonymize      bool           `envconfig:"GHOST_ANONYMIZE" default:"false"`
+	Recall         string         `envconfig:"GHOST_RECALL" default:"channel"`
+	ReadOnly       bool           `envconfig:"GHOST_READ_ONLY" default:"false"`
+	Subscription   string         `envconfig:"GHOST_AZ_SUBSCRIPTION"`
+	ResourceGroup  string         `envconfig:"GHOST_AZ_RESOURCE_GROUP"`
+	Location       string         `envconfig:"GHOST_AZ_LOCATION"`
+	StorageAccount string         `envconfig:"GHOST_AZ_STORAGE_ACCOUNT"`
+	Container      string         `envconfig:"GHOST_AZ_CONTAINER"`
+	OpsChannel     string         `envconfig:"GHOST_OPS_CHANNEL"`
+	Path           string         `envconfig:"GHOST_PATH"`
+	JournalKeyFile string         `envconfig:"GHOST_JOURNAL_KEY_FILE"`
+	WorkDir        string         `envconfig:"GHOST_WORK_DIR"`
+	CaptureKeyFile string         `envconfig:"GHOST_CAPTURE_KEY_FILE"`
+	RedisURL       string         `envconfig:"GHOST_REDIS_URL"`
+	RedisPassword  string         `envconfig:"GHOST_REDIS_PASSWORD_FILE"`
+	RedisCA        string         `envconfig:"GHOST_REDIS_CA_FILE"`
+	RedisReplicas  options.Whole  `envconfig:"GHOST_REDIS_REPLICAS" default:"0"`
+	RedisRetention time.Duration  `envconfig:"GHOST_REDIS_RETENTION" default:"2160h"`
+	Retention      time.Duration  `envconfig:"GHOST_RETENTION" default:"0s"`
+	Deployment     string         `envconfig:"GHOST_DEPLOYMENT" default:"ghostbot"`
+	HealthAddr     string         `envconfig:"GHOST_HEALTH_ADDR"`
+	Log            string         `envconfig:"GHOST_LOG" default:"text"`
+	LogLevel       string         `envconfig:"GHOST_LOG_LEVEL" default:"info"`
+	OTLPEndpoint   string         `envconfig:"OTEL_EXPORTER_OTLP_ENDPOINT"`
 }
 
 // ours are the variables that config knows; GHOST_FAULT and GHOST_FAULT_COUNT
@@ -105,7 +106,7 @@ func read() (config, error) {
 	if err := envconfig.Process("", &c); err != nil {
 		var p *envconfig.ParseError
 		if errors.As(err, &p) {
-			return c, usageError("%s: %q is not accepted (accepted: %s)", p.KeyName, p.Value, accepted(p.TypeName))
+			return c, usageError("%s: %q is not accepted (accepted: %s)", p.KeyName, p.Value, options.Accepted(p.TypeName))
 		}
 		return c, usageError("%v", err)
 	}
@@ -116,19 +117,6 @@ func read() (config, error) {
 		}
 	}
 	return c, nil
-}
-
-// accepted says what a variable of a type may be.
-func accepted(typeName string) string {
-	switch typeName {
-	case "bool":
-		return "true false"
-	case "int":
-		return "a whole number"
-	case "float64":
-		return "a number"
-	}
-	return "a duration such as 90s, 5m or 1h30m"
 }
 
 // channelID is a Slack channel.
@@ -191,7 +179,7 @@ func (c *config) check() error {
 
 // redis is where replicas share their state; without URL they do not.
 func (c *config) redis() redis.Options {
-	o := redis.Options{URL: c.RedisURL, PasswordFile: c.RedisPassword, CAFile: c.RedisCA, Replicas: c.RedisReplicas, Deployment: c.Deployment}
+	o := redis.Options{URL: c.RedisURL, PasswordFile: c.RedisPassword, CAFile: c.RedisCA, Replicas: int(c.RedisReplicas), Deployment: c.Deployment}
 	if parts := strings.Split(string(c.AppToken), "-"); len(parts) > 2 { // xapp-1-APP-...
 		o.App = parts[2]
 	}

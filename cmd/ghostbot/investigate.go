@@ -149,7 +149,7 @@ func (a *asked) config() (config, error) {
 		return cfg, err
 	}
 	if a.turns != 0 {
-		cfg.MaxTurns = a.turns
+		cfg.MaxTurns = options.Whole(a.turns)
 	}
 	cfg.Brain, cfg.Model = cmp.Or(a.brain.Value, cfg.Brain), cmp.Or(a.model.Value, cfg.Model)
 	if err := cfg.check(); err != nil {

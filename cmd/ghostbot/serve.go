@@ -200,7 +200,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		Codes:    who.Journaled(p.codes, register),
 		Brain:    p.brain.Name(),
 		Policy:   p.policy.Version(),
-		MaxTurns: p.cfg.MaxTurns, MaxTokens: tokens, MaxCost: cost,
+		MaxTurns: int(p.cfg.MaxTurns), MaxTokens: tokens, MaxCost: cost,
 		OpenLog:  p.openLog,
 		Adopt:    p.state.Adopt,
 		Native:   p.state.Native,
@@ -301,7 +301,7 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 	return agent.New(agent.Options{
 		SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 		Brain: p.brain, People: parts.People, Feed: parts.Feed, Save: parts.Save, Redact: p.scrub,
-		Self: p.self, MaxTurns: p.cfg.MaxTurns, QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log, Clock: p.state.Now,
+		Self: p.self, MaxTurns: int(p.cfg.MaxTurns), QuestionTTL: p.cfg.ApprovalTTL, Lease: p.cfg.Lease, Log: p.log, Clock: p.state.Now,
 	})
 }
 

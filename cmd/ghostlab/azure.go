@@ -24,7 +24,7 @@ func azureVerb(ctx context.Context, args []string, out, log io.Writer) error {
 	fs := flag.NewFlagSet("azure", flag.ContinueOnError)
 	addr := fs.String("addr", defaultAzureAddr, "")
 	seedFile := fs.String("seed", "", "")
-	speed := fs.Float64("speed", 1, "")
+	speed := decimal(fs, "speed", 1.0)
 	if err := parse(fs, args, out); err != nil {
 		return err
 	}

@@ -22,6 +22,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"syscall"
 )
@@ -126,6 +127,30 @@ func parseArgs(fs *flag.FlagSet, args []string, log io.Writer, n int) ([]string,
 		}
 		rest, args = append(rest, fs.Arg(0)), fs.Args()[1:]
 	}
+}
+
+// decimal defines a flag that is a number in decimal digits: of what package flag reads
+// itself 010 is eight.
+func decimal[T int | uint64 | float64](fs *flag.FlagSet, name string, value T) *T {
+	v := &value
+	fs.Func(name, "", func(s string) (err error) {
+		if strings.ContainsAny(s, "xX_") {
+			return errors.New("want decimal digits")
+		}
+		switch p := any(v).(type) {
+		case *int:
+			*p, err = strconv.Atoi(s)
+		case *uint64:
+			*p, err = strconv.ParseUint(s, 10, 64)
+		case *float64:
+			*p, err = strconv.ParseFloat(s, 64)
+		}
+		if err != nil {
+			return errors.New("want decimal digits")
+		}
+		return nil
+	})
+	return v
 }
 
 // set reports whether a flag was given.

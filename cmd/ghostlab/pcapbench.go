@@ -56,8 +56,8 @@ func pcapbench(ctx context.Context, args []string, out, log io.Writer) error {
 	fs := flag.NewFlagSet("pcapbench", flag.ContinueOnError)
 	size := fs.String("size", "1GiB", "")
 	binary := fs.String("ghostbot", "", "")
-	runs := fs.Int("runs", 3, "")
-	connections := fs.Int("connections", crowd, "")
+	runs := decimal(fs, "runs", 3)
+	connections := decimal(fs, "connections", crowd)
 	dir := fs.String("dir", "", "")
 	profiles, err := parseArgs(fs, args, out, len(pcapgen.Profiles()))
 	if err != nil {

@@ -17,7 +17,7 @@ import (
 func pcapgenVerb(ctx context.Context, args []string, out, log io.Writer) error {
 	fs := flag.NewFlagSet("pcapgen", flag.ContinueOnError)
 	size := fs.String("size", "1GiB", "")
-	seed := fs.Uint64("seed", 0, "")
+	seed := decimal(fs, "seed", uint64(0))
 	name := fs.String("o", "", "")
 	list := fs.Bool("list", false, "")
 	rest, err := parseArgs(fs, args, out, 1)

@@ -83,7 +83,7 @@ func Explain(err error, fs *flag.FlagSet) string {
 	case accepted != "":
 		return accepted
 	case strings.HasPrefix(text, "invalid"): // the value's own words
-		return text
+		return strings.Replace(text, ": (accepted: ", " (accepted: ", 1)
 	}
 	return text + " (accepted flags: " + strings.Join(names, " ") + ")"
 }
@@ -99,12 +99,6 @@ func kind(v flag.Value) string {
 		return "true false"
 	case time.Duration:
 		return "a duration such as 30s or 5m"
-	case uint, uint64:
-		return "a whole number, not negative"
-	case int, int64:
-		return "a whole number"
-	case float64:
-		return "a number"
 	}
 	return "another value"
 }

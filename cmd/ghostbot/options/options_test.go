@@ -24,11 +24,13 @@ func TestParse(t *testing.T) {
 		{args: "a -- --name b", rest: "a --name b"},
 		{args: "--some-dir _ a", err: `--some-dir: "" names no directory (accepted: a directory)`},
 		{args: "a --yes=maybe", err: `verb: invalid boolean value "maybe" for -yes (accepted: true false)`},
-		{args: "--many few", err: `verb: invalid value "few" for flag -many (accepted: a whole number)`},
-		{args: "--many 99999999999999999999", err: `verb: invalid value "99999999999999999999" for flag -many (accepted: a whole number)`},
+		{args: "--many few", err: `verb: invalid value "few" for flag -many (accepted: a whole number, in decimal digits)`},
+		{args: "--many 99999999999999999999", err: `verb: invalid value "99999999999999999999" for flag -many (accepted: a whole number, in decimal digits)`},
+		{args: "--many 0x10", err: `verb: invalid value "0x10" for flag -many (accepted: a whole number, in decimal digits)`},
+		{args: "--share 0x1p-1", err: `verb: invalid value "0x1p-1" for flag -share (accepted: a number, in decimal digits)`},
 		{args: "--wait soon", err: `verb: invalid value "soon" for flag -wait (accepted: a duration such as 30s or 5m)`},
-		{args: "--what", err: "verb: flag provided but not defined: -what (accepted flags: --many --name -o --some-dir --wait --yes)"},
-		{args: "a --name", err: "verb: flag needs an argument: -name (accepted flags: --many --name -o --some-dir --wait --yes)"},
+		{args: "--what", err: "verb: flag provided but not defined: -what (accepted flags: --many --name -o --share --some-dir --wait --yes)"},
+		{args: "a --name", err: "verb: flag needs an argument: -name (accepted flags: --many --name -o --share --some-dir --wait --yes)"},
 	}
 	for _, tt := range tests {
 		var name Text
@@ -37,7 +39,8 @@ func TestParse(t *testing.T) {
 		yes := fs.Bool("yes", false, "")
 		fs.String("some-dir", "", "")
 		fs.String("o", "", "")
-		fs.Int("many", 0, "")
+		fs.Var(new(Whole), "many", "")
+		fs.Var(new(Number), "share", "")
 		fs.Duration("wait", 0, "")
 		args := strings.Fields(tt.args)
 		for i, a := range args {

@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/cmd/ghostbot/options"
 	"ghostbot/triage/act"
 	"ghostbot/triage/model"
 	"ghostbot/triage/plan"
@@ -37,9 +38,10 @@ func applyFlags(c *call, f *flag.FlagSet) {
 	f.Var(words{&c.targets}, "targets", "")
 	f.StringVar(&c.action, "action", "", "")
 	f.StringVar(&c.approval, "approval", "", "")
-	f.Float64Var(&c.minPosterior, "min-posterior", 0, "")
+	f.Var((*options.Number)(&c.minPosterior), "min-posterior", "")
 	f.StringVar(&c.maxBlast, "max-blast-radius", "", "")
-	f.IntVar(&c.maxKills, "max-kills", -1, "")
+	c.maxKills = -1
+	f.Var((*options.Whole)(&c.maxKills), "max-kills", "")
 	f.Var(duration{&c.grace}, "grace", "")
 	c.grace = 5 * time.Second
 	attendFlags(c, f)

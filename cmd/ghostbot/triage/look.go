@@ -11,6 +11,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/cmd/ghostbot/options"
 	core "ghostbot/triage"
 	"ghostbot/triage/plan"
 	"ghostbot/triage/proc"
@@ -28,7 +29,8 @@ type snapshotOptions struct {
 func snapshotFlags(c *call, f *flag.FlagSet) {
 	f.StringVar(&c.label, "label", "", "")
 	f.StringVar(&c.incident, "incident", "", "")
-	f.IntVar(&c.top, "top", 10, "")
+	c.top = 10
+	f.Var((*options.Whole)(&c.top), "top", "")
 	f.Var(duration{&c.window}, "window", "")
 	f.Bool("include-env", false, "")
 	f.Bool("include-network", false, "")
@@ -96,17 +98,17 @@ func planFlags(c *call, f *flag.FlagSet) {
 	snapshotFlags(c, f)
 	f.StringVar(&c.since, "since", "", "")
 	f.StringVar(&c.only, "only", "", "")
-	f.IntVar(&c.limit, "limit", 0, "")
-	f.IntVar(&c.limit, "max-candidates", 0, "")
-	f.IntVar(&c.skip, "skip", 0, "")
-	f.Float64Var(&c.minPosterior, "min-posterior", 0, "")
-	f.Float64Var(&c.minPosterior, "threshold", 0, "")
-	f.Float64Var(&c.minAge, "min-age", 0, "")
+	f.Var((*options.Whole)(&c.limit), "limit", "")
+	f.Var((*options.Whole)(&c.limit), "max-candidates", "")
+	f.Var((*options.Whole)(&c.skip), "skip", "")
+	f.Var((*options.Number)(&c.minPosterior), "min-posterior", "")
+	f.Var((*options.Number)(&c.minPosterior), "threshold", "")
+	f.Var((*options.Number)(&c.minAge), "min-age", "")
 	f.StringVar(&c.fields, "fields", "", "")
 	f.StringVar(&c.replay, "replay", "", "")
 	f.StringVar(&c.pids, "pid", "", "")
 	f.StringVar(&c.pids, "pids", "", "")
-	f.IntVar(&c.port, "port", 0, "")
+	f.Var((*options.Whole)(&c.port), "port", "")
 	f.StringVar(&c.goal, "goal", "", "")
 	f.Bool("deep", false, "")
 	blocks(c, f)

@@ -18,6 +18,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/cmd/ghostbot/options"
 	"ghostbot/triage/act"
 	"ghostbot/triage/model"
 	"ghostbot/triage/plan"
@@ -200,7 +201,8 @@ func phase(s session.State) string {
 
 func sessionsFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
-	f.IntVar(&c.limit, "limit", 10, "")
+	c.limit = 10
+	f.Var((*options.Whole)(&c.limit), "limit", "")
 	f.StringVar(&c.stateOnly, "state", "", "")
 	f.BoolVar(&c.cleanup, "cleanup", false, "")
 	f.Var(duration{&c.older}, "older-than", "")
@@ -463,7 +465,8 @@ func capabilities(_ context.Context, c *call) (int, error) {
 
 func tailFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
-	f.IntVar(&c.limit, "limit", 20, "")
+	c.limit = 20
+	f.Var((*options.Whole)(&c.limit), "limit", "")
 }
 
 func tail(_ context.Context, c *call) (int, error) {
