@@ -36,6 +36,7 @@ import (
 	"strings"
 	"time"
 
+	"ghostbot/internal/input"
 	"ghostbot/triage/act"
 	"ghostbot/triage/model"
 	"ghostbot/triage/pidfd"
@@ -44,6 +45,12 @@ import (
 	"ghostbot/triage/proc"
 	"ghostbot/triage/scan"
 	"ghostbot/triage/session"
+)
+
+// Files that are read are at most so long.
+const (
+	maxConfig = 4 << 20
+	maxReplay = 256 << 20
 )
 
 // ErrConfig is a configuration that cannot be used.
@@ -163,10 +170,10 @@ func (e *Engine) file(names ...string) ([]byte, error) {
 		if names[0] != "policy.json" {
 			return nil, nil
 		}
-		return os.ReadFile(e.o.Config)
+		return input.Text(e.o.Config, maxConfig)
 	}
 	for _, name := range names {
-		b, err := os.ReadFile(filepath.Join(e.o.Config, name))
+		b, err := input.Text(filepath.Join(e.o.Config, name), maxConfig)
 		if !errors.Is(err, fs.ErrNotExist) {
 			return b, err
 		}
@@ -478,7 +485,7 @@ type replayed struct {
 func (e *Engine) replay(name string) (*session.Session, *scan.Snapshot, error) {
 	b, err := recorded.ReadFile("replay/" + name + ".json")
 	if err != nil {
-		b, err = os.ReadFile(name)
+		b, err = input.Text(name, maxReplay)
 	}
 	if err != nil {
 		return nil, nil, fmt.Errorf("replay: %w: %w", ErrConfig, err)

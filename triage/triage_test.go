@@ -43,7 +43,7 @@ func config(t *testing.T, files map[string]string) string {
 
 func TestConfiguration(t *testing.T) {
 	for name, files := range map[string]map[string]string{
-		"policy": {"policy.json": "{"}, "priors": {"priors.json": "{}"}, "signatures": {"signatures.json": "{}"}, "unknown user": {"policy.json": `{"guardrails":{"protected_users":["nobody-we-know"]}}`},
+		"policy": {"policy.json": "{"}, "priors": {"priors.json": "{}"}, "signatures": {"signatures.json": "{}"}, "UTF-16": {"policy.json": "\xff\xfe{\x00}\x00"}, "unknown user": {"policy.json": `{"guardrails":{"protected_users":["nobody-we-know"]}}`},
 	} {
 		if _, err := triage.Open(triage.Options{Dir: t.TempDir(), Config: config(t, files)}); !errors.Is(err, triage.ErrConfig) {
 			t.Errorf("%s: %v", name, err)
@@ -52,7 +52,7 @@ func TestConfiguration(t *testing.T) {
 	if _, err := triage.Open(triage.Options{Dir: t.TempDir(), Config: "/nowhere"}); !errors.Is(err, triage.ErrConfig) {
 		t.Errorf("no directory: %v", err)
 	}
-	dir := config(t, map[string]string{"config.json": `{"policy":{"robot_mode":{"enabled":true}}}`, "signatures.json": `[{"name":"x","program":"x","class":"none"}]`})
+	dir := config(t, map[string]string{"config.json": "\ufeff" + `{"policy":{"robot_mode":{"enabled":true}}}`, "signatures.json": `[{"name":"x","program":"x","class":"none"}]`})
 	e := open(t, func(o *triage.Options) { o.Config = dir })
 	if !e.Policy.Robot.Enabled {
 		t.Error("config.json is not read")

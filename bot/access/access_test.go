@@ -220,6 +220,20 @@ func TestReadRefuses(t *testing.T) {
 	}
 }
 
+// TestReadMarked: what an editor puts in front of text is no part of it.
+func TestReadMarked(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "approvers")
+	for text, want := range map[string]string{"\ufeffC0PAY az-mutate U0A\n": "", "\xff\xfeC\x000\x00": "is text in UTF-16 (accepted: UTF-8)"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		lines, err := Read(name, nil, known)
+		if want == "" && (err != nil || len(lines) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %v, %v", text, lines, err)
+		}
+	}
+}
+
 func TestRead(t *testing.T) {
 	dir := t.TempDir()
 	name := filepath.Join(dir, "approvers")

@@ -2,12 +2,14 @@ package access
 
 import (
 	"bufio"
+	"bytes"
 	"fmt"
 	"io"
-	"os"
 	"regexp"
 	"slices"
 	"strings"
+
+	"ghostbot/internal/input"
 )
 
 // Every stands for every channel, and for every class and rule.
@@ -86,23 +88,25 @@ func CheckWhat(what string, known func(rule string) bool) error {
 // A line that can never fit, because one above it always fits first, is an error:
 // whoever wrote it expected something else.
 func Read(name string, channels []string, known func(rule string) bool) ([]Line, error) {
-	f, err := os.Open(name)
+	f, info, err := input.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
 	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", name)
 	case info.Mode().Perm()&0o022 != 0:
 		return nil, fmt.Errorf("%s can be written by others than its owner (mode %04o): chmod go-w %s", name, info.Mode().Perm(), name)
 	case info.Size() > maxFile:
 		return nil, fmt.Errorf("%s has %d bytes, at most %d are read", name, info.Size(), maxFile)
 	}
-	lines, err := parse(f, channels, known)
+	text, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err == nil {
+		text, err = input.Plain(name, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	lines, err := parse(bytes.NewReader(text), channels, known)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

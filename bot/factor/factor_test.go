@@ -430,6 +430,15 @@ func TestReadRefuses(t *testing.T) {
 			t.Errorf("%q is written to", text)
 		}
 	}
+	for text, want := range map[string]string{"\ufeff" + good: "", "\xff\xfeU\x00": "is text in UTF-16"} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		got, err := Read(name)
+		if want == "" && (err != nil || len(got) != 1) || want != "" && (err == nil || !strings.Contains(err.Error(), want)) {
+			t.Errorf("%q: %d, %v", text, len(got), err)
+		}
+	}
 	if _, err := Read(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error(err)
 	}

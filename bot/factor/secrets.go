@@ -18,6 +18,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"ghostbot/internal/input"
 )
 
 // secretLen is RFC 4226's recommendation, and the size of what the hash gives.
@@ -74,21 +76,22 @@ type line struct {
 const unlockedAt = "unlocked="
 
 func read(name string) (map[string]line, error) {
-	f, err := os.Open(name)
+	f, info, err := input.Open(name)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", name)
-	case info.Mode().Perm()&0o077 != 0:
+	if info.Mode().Perm()&0o077 != 0 {
 		return nil, fmt.Errorf("%s can be read or written by others than its owner (mode %04o): chmod 600 %s", name, info.Mode().Perm(), name)
 	}
-	out, err := parse(io.LimitReader(f, maxFile))
+	text, err := io.ReadAll(io.LimitReader(f, maxFile))
+	if err == nil {
+		text, err = input.Plain(name, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	out, err := parse(bytes.NewReader(text))
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}

@@ -32,6 +32,7 @@ import (
 	"ghostbot/cmd/ghostbot/plots"
 	"ghostbot/cmd/ghostbot/vault"
 	"ghostbot/cmd/ghostbot/who"
+	"ghostbot/internal/input"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/anonymize"
 	"ghostbot/safeexec/policy"
@@ -210,7 +211,7 @@ func (p *program) options(front bot.Front, transport string, access bot.Access, 
 		Build:    p.investigator,
 		Report:   p.report,
 		Plot:     p.plot,
-		Body:     func(sid string) ([]byte, error) { return os.ReadFile(reportPath(p.auditDir, sid)) },
+		Body:     func(sid string) ([]byte, error) { return input.Read(reportPath(p.auditDir, sid), 64<<20) },
 		Check:    p.checkEdit,
 		Argv:     func(text string) []string { return p.policy.Classify(text).Argv },
 		Redact:   p.scrub,

@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"ghostbot/cmd/ghostbot/totp"
+	"ghostbot/internal/input"
 )
 
 // totpVerb enrols people with an authenticator app.
@@ -18,7 +19,7 @@ func totpVerb(_ context.Context, c *cli, args []string) error {
 	o.Apart = []string{c.state(), c.audits()}
 	err = totp.Run(o, rest)
 	switch {
-	case errors.Is(err, totp.ErrUsage):
+	case errors.Is(err, totp.ErrUsage), errors.Is(err, input.ErrKind):
 		return usageError("%w", err)
 	case err != nil:
 		return fail(exitNegative, "%w", err)

@@ -29,6 +29,8 @@ import (
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/klauspost/compress/zstd"
+
+	"golang.org/x/sys/unix"
 )
 
 // ErrFormat says that the file is no capture of a known format.
@@ -112,7 +114,7 @@ type decoder interface {
 // Open opens a capture. Only regular files are accepted: a device or a pipe has no
 // end and no digest.
 func Open(ctx context.Context, path string, o Options) (*File, error) {
-	h, err := os.Open(path)
+	h, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0) // which waits for nobody
 	if err != nil {
 		return nil, plain(err)
 	}

@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"os"
 	"regexp"
 	"strconv"
 	"strings"
@@ -22,6 +21,7 @@ import (
 	goredis "github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"ghostbot/internal/input"
 	"ghostbot/store"
 )
 
@@ -93,7 +93,7 @@ func (o Options) client() (*goredis.UniversalOptions, error) {
 	u.PoolSize, u.Protocol = 64, 2
 	u.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	if o.PasswordFile != "" {
-		b, err := os.ReadFile(o.PasswordFile)
+		b, err := input.Secret(o.PasswordFile, maxFile)
 		if err != nil {
 			return nil, fmt.Errorf("password: %w", err)
 		}
@@ -106,7 +106,10 @@ func (o Options) client() (*goredis.UniversalOptions, error) {
 		return nil, errors.New("certificates are given, and the URL does not ask for TLS (rediss)")
 	}
 	if o.CAFile != "" {
-		pem, err := os.ReadFile(o.CAFile)
+		pem, err := input.Secret(o.CAFile, maxFile)
+		if err == nil {
+			pem, err = input.Plain(o.CAFile, pem)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("certificates: %w", err)
 		}
@@ -118,6 +121,9 @@ func (o Options) client() (*goredis.UniversalOptions, error) {
 	}
 	return u, nil
 }
+
+// maxFile bounds files of a password and of certificates.
+const maxFile = 4 << 20
 
 // defaultPatience bounds connecting, sending and reading.
 const defaultPatience = 3 * time.Second

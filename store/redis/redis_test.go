@@ -87,6 +87,8 @@ func TestOptionsRefused(t *testing.T) {
 		{Options{URL: "redis://a", PasswordFile: empty}, "is empty"},
 		{Options{URL: "redis://a", CAFile: empty}, "does not ask for TLS"},
 		{Options{URL: "rediss://a", CAFile: empty}, "has none"},
+		{Options{URL: "redis://a", PasswordFile: dir}, "is a directory (accepted: a file or a pipe)"},
+		{Options{URL: "rediss://a", CAFile: dir}, "is a directory (accepted: a file or a pipe)"},
 		{Options{URL: "rediss://a", CAFile: filepath.Join(dir, "none")}, "certificates: open"},
 	} {
 		err := c.o.Check()

@@ -10,13 +10,18 @@ import (
 	"strings"
 
 	"github.com/joho/godotenv"
+
+	"ghostbot/internal/input"
 )
+
+// maxFile bounds the file.
+const maxFile = 1 << 20
 
 // Load reads .env in the working directory when it is there; variables that
 // are set already win. What is wrong in it is told without its text, which the
 // parser's own errors quote: there are tokens in it.
 func Load() error {
-	raw, err := os.ReadFile(".env")
+	raw, err := input.Text(".env", maxFile)
 	var path *fs.PathError
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -24,7 +29,7 @@ func Load() error {
 	case errors.As(err, &path):
 		return fmt.Errorf(".env: %w", path.Err)
 	case err != nil:
-		return fmt.Errorf(".env: %w", err)
+		return err // which names it
 	}
 	text := string(raw)
 	vars, err := godotenv.Unmarshal(mentioned(text) + text)

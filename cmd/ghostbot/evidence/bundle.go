@@ -9,12 +9,13 @@ import (
 	"encoding/json"
 	"errors"
 	"io/fs"
-	"os"
+	"math"
 	"path/filepath"
 	"time"
 
 	"ghostbot/audit"
 	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/internal/input"
 )
 
 // BundledFile is one file of an export bundle.
@@ -38,7 +39,7 @@ func Bundle(ring *keyring.Ring, sid, report string) (Manifest, []byte, error) {
 	m := Manifest{SessionID: sid, Made: time.Now().UTC(), Verified: ring.Verify(sid, audit.VerifyOptions{})}
 	bodies := map[string][]byte{}
 	for _, name := range []string{audit.FileName(sid, audit.Case), audit.FileName(sid, audit.Shell), audit.FileName(sid, audit.Tasks), report} {
-		b, err := os.ReadFile(filepath.Join(ring.Dir(), name))
+		b, err := input.Read(filepath.Join(ring.Dir(), name), math.MaxInt64-1)
 		if errors.Is(err, fs.ErrNotExist) {
 			continue
 		}

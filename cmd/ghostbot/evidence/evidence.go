@@ -19,6 +19,7 @@ import (
 	"ghostbot/audit"
 	"ghostbot/cmd/ghostbot/keyring"
 	"ghostbot/cmd/ghostbot/vault"
+	"ghostbot/internal/input"
 )
 
 // Load verifies the journals of a case and returns what a report is built from. The
@@ -88,21 +89,7 @@ func Report(in rca.Input, path string, v *vault.Vault) (Result, error) {
 // readReport reads a regular file of bounded length, whatever is put in its place
 // meanwhile.
 func readReport(path string) (string, error) {
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
-	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrNoReport, err)
-	}
-	defer f.Close()
-	fi, err := f.Stat()
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("%w: %w", ErrNoReport, err)
-	case !fi.Mode().IsRegular():
-		return "", fmt.Errorf("%w: %s is no regular file", ErrNoReport, path)
-	case fi.Size() > rca.MaxFile:
-		return "", fmt.Errorf("%w: %s has %d bytes, a report has at most %d", ErrNoReport, path, fi.Size(), rca.MaxFile)
-	}
-	b, err := io.ReadAll(io.LimitReader(f, rca.MaxFile))
+	b, err := input.Text(path, rca.MaxFile)
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrNoReport, err)
 	}

@@ -45,6 +45,9 @@ func decode(line []byte, v any) string {
 // people what a line is. An error of the input is an [ErrInput].
 func Each[T any](from io.Reader, to io.Writer, want string, f func(T) any) error {
 	in := bufio.NewReaderSize(from, 1<<20)
+	if head, _ := in.Peek(3); string(head) == "\ufeff" { // the mark that some editors put in front
+		_, _ = in.Discard(3) // which were there
+	}
 	out := bufio.NewWriterSize(to, 1<<20)
 	enc := json.NewEncoder(out)
 	enc.SetEscapeHTML(false)

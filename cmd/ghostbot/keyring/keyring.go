@@ -19,11 +19,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 
 	"ghostbot/audit"
+	"ghostbot/internal/input"
 	"ghostbot/store"
 	"ghostbot/store/sealed"
 )
@@ -53,6 +53,9 @@ type Ring struct {
 	marks map[string]Mark
 }
 
+// maxKey bounds a key file.
+const maxKey = 64 << 10
+
 // Keys reads key files, separated by commas: at least 32 bytes each, blanks at their
 // ends apart. The name of a file is the id of its key.
 func Keys(files string) ([]audit.Key, error) {
@@ -61,7 +64,7 @@ func Keys(files string) ([]audit.Key, error) {
 		if path = strings.TrimSpace(path); path == "" {
 			continue
 		}
-		b, err := os.ReadFile(path)
+		b, err := input.Secret(path, maxKey)
 		if err != nil {
 			return nil, fmt.Errorf("journal key: %w", err)
 		}

@@ -23,6 +23,7 @@ import (
 	"ghostbot/bot/record"
 	"ghostbot/bot/show"
 	"ghostbot/cmd/ghostbot/keyring"
+	"ghostbot/internal/input"
 	"ghostbot/store"
 )
 
@@ -161,7 +162,7 @@ func reportNote(path, want string) string {
 	case !fi.Mode().IsRegular() || fi.Size() > maxReport:
 		return "its report file is not what its journal says"
 	}
-	b, err := os.ReadFile(path)
+	b, err := input.Read(path, maxReport)
 	if sum := sha256.Sum256(b); err != nil || hex.EncodeToString(sum[:]) != want {
 		return "its report file is not what its journal says"
 	}

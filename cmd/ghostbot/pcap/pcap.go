@@ -224,7 +224,7 @@ func (v *run) file(ctx context.Context, name string, each func(*facts.Packet)) (
 // result at all: nobody knows what somebody made of it.
 func (v *run) read(ctx context.Context, name string, o forensics.Options) (*forensics.Analysis, error) {
 	f, err := v.Vault.Open(name)
-	if errors.Is(err, vault.ErrKey) || errors.Is(err, vault.ErrCut) {
+	if errors.Is(err, vault.ErrKey) || errors.Is(err, vault.ErrCut) || errors.Is(err, vault.ErrFile) {
 		return nil, err
 	}
 	if err != nil {

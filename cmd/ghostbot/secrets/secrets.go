@@ -12,6 +12,8 @@ import (
 	"os"
 	"regexp"
 	"strings"
+
+	"ghostbot/internal/input"
 )
 
 // Kind is how a variable holds a secret.
@@ -148,13 +150,9 @@ func inHeaders(v string) []string {
 	return out
 }
 
-// read is the beginning of a regular file; "" when there is none.
+// read is a file as whoever uses it reads it; "" when it cannot be read.
 func read(path string) string {
-	fi, err := os.Stat(path)
-	if err != nil || !fi.Mode().IsRegular() || fi.Size() > maxFile {
-		return ""
-	}
-	b, err := os.ReadFile(path)
+	b, err := input.Secret(path, maxFile)
 	if err != nil {
 		return ""
 	}

@@ -2,12 +2,15 @@ package secrets
 
 import (
 	"crypto/rand"
+	"fmt"
 	"net/url"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
+
+	"ghostbot/internal/input"
 )
 
 // unset empties every variable that the machine of the test has.
@@ -89,5 +92,30 @@ func TestOddValues(t *testing.T) {
 		if got := values(tc.kind, tc.v); !slices.Equal(got, tc.want) {
 			t.Errorf("%s %q: got %q, want %q", tc.kind, tc.v, got, tc.want)
 		}
+	}
+}
+
+// TestThroughPipe: what comes through a pipe is masked as well, and whoever uses it
+// still gets it.
+func TestThroughPipe(t *testing.T) {
+	unset(t)
+	r, w, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	if _, err := w.WriteString("hunter-of-the-pipe\n"); err != nil {
+		t.Fatal(err)
+	}
+	w.Close()
+	name := fmt.Sprintf("/dev/fd/%d", r.Fd())
+	t.Setenv("GHOST_REDIS_PASSWORD_FILE", name)
+	for range 2 {
+		if got := Known(); !slices.Contains(got, "hunter-of-the-pipe") {
+			t.Errorf("%q", got)
+		}
+	}
+	if b, err := input.Secret(name, maxFile); err != nil || string(b) != "hunter-of-the-pipe\n" {
+		t.Errorf("%q, %v", b, err)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"ghostbot/internal/input"
 )
 
 // Secret reads the installation's secret for names of addresses, and
@@ -16,7 +18,7 @@ import (
 func Secret(dir string) ([]byte, error) {
 	const size = 32
 	name := filepath.Join(dir, "anonymize.key")
-	if b, err := os.ReadFile(name); err == nil || !errors.Is(err, fs.ErrNotExist) {
+	if b, err := input.Read(name, 1<<10); err == nil || !errors.Is(err, fs.ErrNotExist) {
 		if err == nil && len(b) < size {
 			err = fmt.Errorf("%s: %d bytes, %d are needed", name, len(b), size)
 		}
@@ -37,7 +39,7 @@ func Secret(dir string) ([]byte, error) {
 		return nil, err
 	}
 	if err := os.Link(f.Name(), name); errors.Is(err, fs.ErrExist) { // another process was first
-		return os.ReadFile(name)
+		return input.Read(name, 1<<10)
 	} else if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"ghostbot/cmd/ghostbot/answer"
+	"ghostbot/internal/input"
 	"ghostbot/safeexec/policy"
 	"ghostbot/triage/act"
 	"ghostbot/triage/plan"
@@ -51,7 +52,7 @@ func (c *call) inCase() error {
 	}
 	work := filepath.Dir(dir)
 	state := filepath.Dir(work)
-	b, err := os.ReadFile(filepath.Join(work, stateMark))
+	b, err := input.Read(filepath.Join(work, stateMark), 64<<10)
 	switch {
 	case err == nil && filepath.IsAbs(strings.TrimSpace(string(b))):
 		state = strings.TrimSpace(string(b))

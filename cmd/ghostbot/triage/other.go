@@ -18,6 +18,8 @@ import (
 	"strings"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"ghostbot/cmd/ghostbot/options"
 	"ghostbot/triage/act"
 	"ghostbot/triage/model"
@@ -317,7 +319,15 @@ func report(_ context.Context, c *call) (int, error) {
 
 // write stores what report and export made, and says where.
 func (c *call) write(b []byte, files map[string]string) (int, error) {
-	if err := os.WriteFile(c.out, b, 0o600); err != nil {
+	f, err := os.OpenFile(c.out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NONBLOCK, 0o600) // a pipe that nobody reads is refused
+	if err != nil {
+		return 0, usage("-o: %v (accepted: a file, or a pipe that is read)", err)
+	}
+	if _, err := f.Write(b); err != nil {
+		f.Close()
+		return 0, err
+	}
+	if err := f.Close(); err != nil {
 		return 0, err
 	}
 	sum := sha256.Sum256(b)

@@ -28,7 +28,8 @@ import (
 	"sync"
 
 	"filippo.io/age"
-	"golang.org/x/sys/unix"
+
+	"ghostbot/internal/input"
 )
 
 // Variable names the key file.
@@ -70,17 +71,12 @@ func Load(path string) (*Vault, error) {
 	if path == "" {
 		return &Vault{}, nil
 	}
-	f, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	f, info, err := input.Open(path)
 	if err != nil {
 		return nil, err
 	}
 	defer f.Close()
-	info, err := f.Stat()
 	switch {
-	case err != nil:
-		return nil, err
-	case !info.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a file", path)
 	case info.Mode().Perm()&0o077 != 0:
 		return nil, fmt.Errorf("%s can be read or written by others than its owner (mode %04o): chmod 600 %s", path, info.Mode().Perm(), path)
 	case info.Size() > maxKeys:
@@ -90,7 +86,14 @@ func Load(path string) (*Vault, error) {
 	if abs, err := filepath.Abs(path); err == nil {
 		v.path = abs // commands run elsewhere
 	}
-	if err := v.parse(io.LimitReader(f, maxKeys)); err != nil {
+	text, err := io.ReadAll(io.LimitReader(f, maxKeys))
+	if err == nil {
+		text, err = input.Plain(path, text)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := v.parse(bytes.NewReader(text)); err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return v, nil
@@ -175,11 +178,14 @@ func (f *File) Close() error { return f.closer.Close() }
 // Open opens a regular file, encrypted or not. Of a file that is not there the encrypted one
 // is opened: whoever made it knows it by its own name.
 func (v *Vault) Open(path string) (*File, error) {
-	h, err := os.OpenFile(path, os.O_RDONLY|unix.O_NONBLOCK, 0)
+	h, _, err := input.Open(path)
 	if errors.Is(err, fs.ErrNotExist) && !strings.HasSuffix(path, Suffix) {
-		if other, err2 := os.OpenFile(path+Suffix, os.O_RDONLY|unix.O_NONBLOCK, 0); err2 == nil {
+		if other, _, err2 := input.Open(path + Suffix); err2 == nil {
 			h, err = other, nil
 		}
+	}
+	if errors.Is(err, input.ErrKind) {
+		return nil, fmt.Errorf("%w: %w", ErrFile, err)
 	}
 	if err != nil {
 		return nil, plain(err)
@@ -209,7 +215,7 @@ func (v *Vault) From(h *os.File) (*File, error) {
 		return nil, err
 	}
 	if !st.Mode().IsRegular() {
-		return nil, ErrFile
+		return nil, fmt.Errorf("%w but %s (accepted: a file)", ErrFile, input.Kind(st.Mode()))
 	}
 	head := make([]byte, len(magic))
 	n, err := h.ReadAt(head, 0)

@@ -68,7 +68,8 @@ func TestLoad(t *testing.T) {
 	secret := strings.TrimSpace(string(b[bytes.LastIndex(b, []byte("\nAGE"))+1:]))
 	for _, tt := range []struct{ name, path, want string }{
 		{"none", filepath.Join(dir, "none"), "no such file"},
-		{"a directory", dir, "is not a file"},
+		{"a directory", dir, "is a directory (accepted: a file)"},
+		{"UTF-16", put(t, filepath.Join(dir, "wide"), "\xff\xfeA\x00"), "is text in UTF-16"},
 		{"readable by others", open, "chmod 600 "},
 		{"empty", put(t, filepath.Join(dir, "empty"), "\n# nothing\n"), "age-keygen -o FILE"},
 		{"a recipient", put(t, filepath.Join(dir, "public"), "# x\n"+load(t, good).Recipient()+"\n"), "line 2 is not an age identity"},
@@ -81,6 +82,9 @@ func TestLoad(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), tt.want) || strings.Contains(err.Error(), "\n") || strings.Contains(err.Error(), secret[:20]) {
 			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
 		}
+	}
+	if v := load(t, put(t, filepath.Join(dir, "marked"), "\ufeff"+string(b))); !v.Set() {
+		t.Error("a byte order mark is part of the first line")
 	}
 	if v := load(t, ""); v.Set() || v.Path() != "" || v.Recipient() != "" {
 		t.Errorf("no key is one: %+v", v)
