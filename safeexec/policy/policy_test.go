@@ -148,7 +148,7 @@ func requoted(argv []string) []string {
 }
 
 func seeds(f *testing.F) {
-	for _, table := range [][]verdict{probesVerdicts, httpVerdicts, shapesVerdicts, azVerdicts, everydayVerdicts, neverVerdicts} {
+	for _, table := range [][]verdict{probesVerdicts, httpVerdicts, shapesVerdicts, azVerdicts, everydayVerdicts, readsVerdicts, neverVerdicts} {
 		for i, c := range table {
 			if i%7 == 0 {
 				f.Add(c.text)

@@ -18,7 +18,7 @@ type verdict struct {
 func TestVerdicts(t *testing.T) {
 	p := New(Options{})
 	for name, table := range map[string][]verdict{
-		"probes": probesVerdicts, "http": httpVerdicts, "shapes": shapesVerdicts, "az": azVerdicts, "everyday": everydayVerdicts, "never": neverVerdicts,
+		"probes": probesVerdicts, "http": httpVerdicts, "shapes": shapesVerdicts, "az": azVerdicts, "everyday": everydayVerdicts, "reads": readsVerdicts, "never": neverVerdicts,
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range table {
@@ -62,7 +62,7 @@ func wellFormed(t *testing.T, text string, v Verdict) {
 // Everything in the tables keeps its class when it is given as a list.
 func TestClassifyArgv(t *testing.T) {
 	p := New(Options{})
-	for _, table := range [][]verdict{probesVerdicts, httpVerdicts, shapesVerdicts, azVerdicts, everydayVerdicts, neverVerdicts} {
+	for _, table := range [][]verdict{probesVerdicts, httpVerdicts, shapesVerdicts, azVerdicts, everydayVerdicts, readsVerdicts, neverVerdicts} {
 		for _, c := range table {
 			v := p.Classify(c.text)
 			if v.Argv == nil || v.Class == Forbidden {

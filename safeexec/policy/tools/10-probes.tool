@@ -141,7 +141,24 @@ tool nc ncat netcat
   no -e -c --exec --sh-exec --lua-exec : starts a program
   no -x --proxy : sends the connection through another host
   need -z -h --version : waits for input; add -z to only test the port
-  args host? port? port? port? port?
+  args host? ncport? ncport? ncport? ncport?
+
+tool redis-cli valkey-cli
+  style words
+  safe    does a server answer, and its figures; nothing that it stores
+  -h                    server
+  -p                    int(1..65535)
+  -t                    sec(1..60)
+  -4 -6 --tls --raw --no-raw --version -v --help
+  no -a --pass --user --askpass -u --cert --key : uses a credential
+  no -s : talks to a local service
+  no -x -X -e --eval --pipe --rdb --functions-rdb : sends or copies data
+  no -r -i --stat --latency --latency-history --latency-dist --lru-test --intrinsic-latency --replica --slave --bigkeys --memkeys --hotkeys --scan --cluster -c : asks again and again, or for what is stored
+  bare
+  check version-or-verb
+  sub ping PING
+  sub info INFO
+    args enum(server|clients|memory|persistence|stats|replication|cpu|commandstats|latencystats|errorstats|sentinel|cluster|keyspace|default)?
 
 tool dig
   safe    DNS questions, no zone transfer, no file

@@ -97,7 +97,7 @@ tool ip
       use route-filter
     sub get
       word from prefix
-      word to prefix
+      word to routeto
       word iif iface
       word oif iface
       word dev iface
@@ -109,7 +109,8 @@ tool ip
       word sport number
       word dport number
       word fibmatch connected notify
-      args routeto
+      check route-get
+      args routeto?
     deny add change chg replace prepend append test delete flush save restore showdump : changes or dumps routes
   sub rule
     bare
@@ -236,7 +237,9 @@ tool ip
     sub pids
       args name
     deny exec : runs another program
-    deny monitor list-id : follows for ever
+    sub list-id
+      word target-nsid nsid : number
+    deny monitor : follows for ever
   sub netconf
     bare
     sub show lst list
@@ -280,6 +283,8 @@ tool ip
 tool tc
   style dash
   abbrev
+  bare
+  check version-or-verb
   safe    queueing disciplines, classes and filters, shown once
   -V -s -stats -statistics -d -details -r -raw -o -oneline -j -json -p -pretty -N -Numeric -nm -nam -names -br -brief -iec -g -graph -t -timestamp -c -color -h -human
   -n -netns             re([A-Za-z0-9_][A-Za-z0-9_.-]{0,60})
@@ -493,6 +498,8 @@ block nft-flags
 
 tool nft
   style getopt
+  bare
+  check version-or-verb
   safe    tables, chains, sets and counters, listed once
   use nft-flags
   no -f --file -I --includepath -D --define : reads a file
@@ -542,15 +549,17 @@ tool arptables ebtables
 
 tool ipset
   style words
-  safe    sets, listed
-  -n -name -t -terse -s -sorted -o=plain
+  safe    sets, listed, and whether one has an entry
+  -q -quiet -n -name -t -terse -s -sorted -o=plain
   sub list
     -n -name -t -terse -s -sorted
     args name?
   sub save
     args name?
+  sub test
+    args name re([A-Za-z0-9_][A-Za-z0-9_.:/,%-]{0,120})
   sub version
-  deny create add del test destroy flush rename swap restore x n : changes sets
+  deny create add del destroy flush rename swap restore x n : changes sets
 
 tool ipvsadm
   safe    virtual servers, listed
@@ -762,7 +771,7 @@ tool date
   style words
   safe    the time, printed
   -u --utc --universal -R --rfc-email -I -Idate -Ihours -Iminutes -Iseconds -Ins -Id -Ih -Im -Is --version --help
-  -d --date             time
+  -d --date             re([A-Za-z0-9_:.\x20+-]{1,40}|@-?[0-9]{1,12}([.,][0-9]{1,9})?)
   --iso-8601 --rfc-3339 enum(date|hours|minutes|seconds|ns)=
   no -s --set : sets the clock
   no -f --file -r --reference : reads a file

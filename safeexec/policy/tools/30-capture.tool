@@ -4,6 +4,7 @@ tool tcpdump
   safe    packets of a capture file, headers only
   -r --read-file        capture
   -c                    int(1..100000)
+  -s --snapshot-length  int(0..262144)
   -T                    enum(aodv|carp|cnfp|domain|lmp|pgm|pgm_zmtp1|ptp|radius|resp|rpc|rtcp|rtp|snmp|someip|tftp|vat|vxlan|wb|zmtp1|quic)
   -n -N -v -q -t -e -S -l -p -K -O -f -D -h -H -L -# -d
   --number --count --list-interfaces --version --help --absolute-tcp-sequence-numbers --dont-verify-checksums --no-optimize --lengths --skip-count-summary

@@ -10,20 +10,22 @@ import (
 
 // checks are the rules that a table cannot say, by name.
 var checks = map[string]func(*Call) *Problem{
-	"kubectl-get":    kubectlGet,
-	"kubectl-logs":   kubectlLogs,
-	"template":       template,
-	"ps":             psForms,
-	"tshark":         tsharkOutput,
-	"sysctl-all":     sysctlAll,
-	"lsof":           lsofScope,
-	"vtysh":          vtysh,
-	"one-of-capture": captureOrList,
-	"delay-count":    delayCount,
-	"duration":       duration,
-	"s-client":       sClient,
-	"systemctl-show": systemctlShow,
-	"nmcli-fields":   nmcliFields,
+	"kubectl-get":     kubectlGet,
+	"kubectl-logs":    kubectlLogs,
+	"template":        template,
+	"ps":              psForms,
+	"route-get":       routeGet,
+	"version-or-verb": versionOrVerb,
+	"tshark":          tsharkOutput,
+	"sysctl-all":      sysctlAll,
+	"lsof":            lsofScope,
+	"vtysh":           vtysh,
+	"one-of-capture":  captureOrList,
+	"delay-count":     delayCount,
+	"duration":        duration,
+	"s-client":        sClient,
+	"systemctl-show":  systemctlShow,
+	"nmcli-fields":    nmcliFields,
 }
 
 // secretKinds are Kubernetes resources whose objects are credentials, in any
@@ -139,6 +141,22 @@ var (
  IPPrefixLen EndpointID NetworkID Aliases DNSNames Ports HostIp HostPort Status Running Pid ExitCode StartedAt FinishedAt Health Error OOMKilled Subnet IPAM Scope
  Networks Containers IPv4Address IPv6Address Internal EnableIPv6 Names Command Size Labels Key`)
 )
+
+// versionOrVerb demands a verb, or a flag for which the program prints what it is.
+func versionOrVerb(c *Call) *Problem {
+	if len(c.Subs) == 0 && !c.Has("-V", "-v", "--version", "--help") {
+		return c.problem("args", "%s: what it should do is missing", c.Name)
+	}
+	return nil
+}
+
+// routeGet demands the address that is looked up, alone or behind "to".
+func routeGet(c *Call) *Problem {
+	if len(c.Args) == 0 && !c.Has("to") || len(c.Args) > 0 && c.Has("to") {
+		return c.problem("args", "ip route get: give one address")
+	}
+	return nil
+}
 
 // psForms reads ps, whose operands and flags mix three dialects. The letter e
 // in the BSD dialect prints environments.

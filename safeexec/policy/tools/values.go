@@ -31,6 +31,8 @@ var types = map[string]*value{
 	"prefix":    is("an address or a prefix", prefix),
 	"iface":     is("an interface name", match(`^[A-Za-z0-9_.:@-]{1,64}$`)),
 	"port":      is("a port number or a service name", portShape),
+	"ncport":    is("a port number or a service name that is no range of ports", ncPort),
+	"server":    is("one host that is no cloud metadata service", func(v string) bool { return unicast(v) && !metadata.Host(v) }),
 	"hostport":  is("host:port", hostPort),
 	"name":      is("a plain name", match(`^[A-Za-z0-9_][A-Za-z0-9_.:@/-]{0,252}$`)),
 	"word":      is("a plain word", match(`^[A-Za-z0-9_.:,=/@%+~^-]{1,400}$`)),
@@ -249,6 +251,16 @@ func unicast(v string) bool {
 }
 
 var portShape = match(`^([0-9]{1,5}|[a-z][a-z0-9-]{0,30})$`)
+
+// ncPort leaves out ranges: nc.traditional takes ftp-https for the ports from 21 to 443.
+// Names with a hyphen are those whose second half is no service.
+func ncPort(v string) bool {
+	return portShape(v) && (!strings.Contains(v, "-") || hyphened[v])
+}
+
+var hyphened = wordSet(`afs3-callback afs3-fileserver bacula-dir bacula-fd bacula-sd cisco-sccp dhcpv6-client dhcpv6-server domain-s ftp-data ftps-data http-alt
+ ipsec-nat-t iscsi-target iso-tsap jabber-client jabber-server kerberos-adm kerberos-master kerberos-sec microsoft-ds ms-sql-m ms-sql-s ms-wbt-server
+ netbios-dgm netbios-ns netbios-ssn radius-acct sip-tls snmp-trap syslog-tls xmpp-client xmpp-server zabbix-agent zabbix-trapper`)
 
 func prefix(v string) bool {
 	if v == "default" || v == "any" || v == "all" {
