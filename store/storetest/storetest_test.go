@@ -367,7 +367,7 @@ func TestModel(t *testing.T) {
 			dbs[i] = m
 		}
 		return dbs
-	}, Options{TTL: 60 * time.Millisecond})
+	}, Options{TTL: 120 * time.Millisecond})
 }
 
 // TestDefects runs the suite on models that break one promise each. The named
