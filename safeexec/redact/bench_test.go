@@ -5,6 +5,9 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 // ordinaryText is text as diagnostic commands print it, about n bytes.
@@ -37,11 +40,43 @@ var crafted = []string{
 	"/p:", "-pass pass:=", "@tcp(", "wep-key ", "nerdctl ", "x | chpasswd ", "echo x | kinit ", "auth\n$3\nabc\n", "user x on >abc ", "a:b | chpasswd\n", "\"random_string\"", "x -----BEGIN PRIVATE KEY-----\n", "x -----BEGIN PRIVATE KEY-----\nx QUJDREVGR0hJSktMTU5PUA==\n", "password (x", "password: a&b", "password: a&1b", "&#65;", "\\160",
 	"QUJDREVGR0hJSktMTU5PUFFSU1RVVldYWVphYmNkZWZnaGlqa2xtbm9wcXJzdHV2d3h5ejAxMjM0NTY3\n", "&key=", "\" * \"", "password-fingerprint is ", "wifi:", "--from-literal=", "'sig=\\\"", "$h$=", "rwcommunity:{", "hvr.\\\"", "dp.st.", "\"kty\" ", ":*:", "curl -b=", "\x00A=", "x\x00A=b",
 	"az ", "az -x keys ", "mysql mysql ", "\"mysql ", "\"curl\",", "[\"curl\",\"-u\",\"a:b\"],", "a0=\"curl\" a1=\"-u\" ", "- curl\n- -u\n", "- --password\n", "\"--password\",", "sh -c \"mysql -p ", "proctitle=6D7973716C00 ", "curl -sSSSSSS ",
+	"chpasswd ", "sshpass ", "sshpass passwd x|", "curl -u ", "isql -a b ", "isql -u a:b ", "isql password x ",
 }
 
 // filled is about n bytes of one piece.
 func filled(piece string, n int) string {
 	return strings.Repeat(piece, n/len(piece)+1)[:n]
+}
+
+// TestProportion: what a text costs grows with its length and no faster. A rule that
+// looks back or ahead without a bound would cost 256 times as much in 16 times the
+// text. Time of the processor is measured, of the best of some tries: other programs run too.
+func TestProportion(t *testing.T) {
+	r := New(Options{Known: []string{"process-own-secret"}})
+	spent := func(in string) time.Duration {
+		best := time.Hour
+		for range 4 {
+			begin := processorTime(t)
+			r.Redact(in)
+			best = min(best, processorTime(t)-begin)
+		}
+		return best
+	}
+	for _, piece := range []string{"chpasswd ", "sshpass passwd x|", "curl -u ", "curl -u a:b ", "isql -a b ", "isql password x ", "mysql -p", "sudo --password "} {
+		short, long := spent(filled(piece, 32<<10)), spent(filled(piece, 512<<10))
+		if long > 16*5/2*max(short, 200*time.Microsecond) {
+			t.Errorf("%q again and again: %v for 32 KiB and %v for 512 KiB", piece, short, long)
+		}
+	}
+}
+
+func processorTime(t *testing.T) time.Duration {
+	t.Helper()
+	var r unix.Rusage
+	if err := unix.Getrusage(unix.RUSAGE_SELF, &r); err != nil {
+		t.Fatal(err)
+	}
+	return time.Duration(r.Utime.Nano() + r.Stime.Nano())
 }
 
 // TestCrafted looks for texts that keep changing: those would be withheld.
