@@ -8,6 +8,8 @@
 //   - frame takes headers off, down to the innermost conversation.
 //   - flow has addresses, keys and the table of conversations; stat has distributions
 //     and series in bounded memory. Everybody uses them.
+//   - wallclock notices that the clock of a capture was set while it ran: the pass is made
+//     again with the steps taken out.
 //   - prefetch asks for memory ahead of its use; it knows nothing of what is there.
 //   - filter understands the expressions that narrow an analysis.
 //   - tcp gives every segment tshark's verdicts, and keeps what really happened.
@@ -25,6 +27,7 @@ package forensics
 import (
 	"context"
 	"io"
+	"os"
 	"path/filepath"
 
 	"ghostbot/forensics/capture"
@@ -41,6 +44,9 @@ type Options struct {
 	Filter   *filter.Filter         // nil: everything
 	Progress func(read, size int64) // called now and then, from the caller's goroutine
 	Each     func(p *facts.Packet)  // called for every packet, from the caller's goroutine
+	// Again opens the capture once more. Without it, times that span a step of the clock cannot
+	// be told right, unless the capture is a file or an [io.Seeker].
+	Again func() (io.ReadCloser, error)
 }
 
 // Analysis is what one capture came to.
@@ -58,6 +64,9 @@ func Analyze(ctx context.Context, path string, o Options) (*Analysis, error) {
 		return nil, err
 	}
 	defer file.Close()
+	if o.Again == nil {
+		o.Again = func() (io.ReadCloser, error) { return os.Open(path) }
+	}
 	return analyze(ctx, file, filepath.Base(path), o)
 }
 
@@ -69,16 +78,51 @@ func AnalyzeReader(ctx context.Context, r io.Reader, size int64, name string, o 
 		return nil, err
 	}
 	defer file.Close()
+	if s, ok := r.(io.Seeker); ok && o.Again == nil {
+		o.Again = func() (io.ReadCloser, error) {
+			_, err := s.Seek(0, io.SeekStart)
+			return io.NopCloser(r), err
+		}
+	}
 	return analyze(ctx, file, name, o)
 }
 
 func analyze(ctx context.Context, file *capture.File, name string, o Options) (*Analysis, error) {
-	f, err := facts.Collect(ctx, file, facts.Options{Frames: o.Frames, Filter: o.Filter, Progress: o.Progress, Each: o.Each})
+	fo := facts.Options{Frames: o.Frames, Filter: o.Filter, Progress: o.Progress, Each: o.Each}
+	f, err := facts.Collect(ctx, file, fo)
 	if err != nil {
 		return nil, err
 	}
+	if len(f.Steps) > 0 && o.Again != nil {
+		file.Close() // nothing of it reads any more
+		if f, err = again(ctx, f, o.Again, fo); err != nil {
+			return nil, err
+		}
+	}
 	f.Name = name
 	return &Analysis{Facts: f, Findings: finding.All(f), o: o}, nil
+}
+
+// again reads a capture whose clock was set while it ran a second time, now that the steps are
+// known. What cannot be read again, or is another capture by now, stays as it was read first.
+func again(ctx context.Context, f *facts.Facts, open func() (io.ReadCloser, error), o facts.Options) (*facts.Facts, error) {
+	r, err := open()
+	if err != nil {
+		return f, nil
+	}
+	defer r.Close()
+	file, err := capture.New(ctx, r, f.Capture.Bytes, capture.Options{})
+	if err != nil {
+		return f, nil
+	}
+	defer file.Close()
+	o.Steps, o.Each = f.Steps, nil
+	g, err := facts.Collect(ctx, file, o)
+	if err != nil || g.Packets != f.Packets {
+		return f, err
+	}
+	g.Capture, g.Steps, g.Stamped, g.Backwards, g.Unstepped = f.Capture, f.Steps, f.Stamped, f.Backwards, true
+	return g, nil
 }
 
 // Semantic writes the semantic JSON's document.

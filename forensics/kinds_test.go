@@ -43,7 +43,7 @@ func TestKinds(t *testing.T) {
 	rules := sources(t, false, "finding")
 	tests := sources(t, true, ".", "../cmd/ghostbot/pcap")
 	var played []string
-	for _, s := range append(firstScenarios(), moreScenarios()...) {
+	for _, s := range slices.Concat(firstScenarios(), moreScenarios(), clockScenarios()) {
 		played = append(played, s.code)
 	}
 	var described []string

@@ -442,7 +442,7 @@ func firstScenarios() []scenario {
 // TestScenarios builds a small network fault each, and wants its code first. They
 // are the rules in their purest form; the corpus shows that real ones look alike.
 func TestScenarios(t *testing.T) {
-	for _, tt := range slices.Concat(firstScenarios(), moreScenarios(), edgeScenarios(), receiverScenarios()) {
+	for _, tt := range slices.Concat(firstScenarios(), moreScenarios(), edgeScenarios(), receiverScenarios(), clockScenarios()) {
 		t.Run(tt.code, func(t *testing.T) {
 			w := newWorld(t)
 			tt.play(w)
@@ -464,7 +464,7 @@ func TestScenarios(t *testing.T) {
 			}
 			if quiet := []string{"healthy", "virtual-address-moved", "port-reuse", "duplication", "nagle-delayed-ack", "dns-enumeration", "small-receive-window", "tls-old-version",
 				"http-client-errors", "quic-version", "reordering", "capture-duplicates", "pmtud-working", "icmp-redirect", "slow-sender", "slow-client", "traceroute", "rst-by-client",
-				"late-answer-refused", "asymmetric-path"}; slices.Contains(quiet, tt.code) == (a.Findings[0].Severity >= finding.Medium) {
+				"late-answer-refused", "asymmetric-path", "clock-step"}; slices.Contains(quiet, tt.code) == (a.Findings[0].Severity >= finding.Medium) {
 				t.Errorf("severity %v", a.Findings[0].Severity)
 			}
 		})

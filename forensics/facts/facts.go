@@ -13,18 +13,22 @@ import (
 	"ghostbot/forensics/frame"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
+	"ghostbot/forensics/wallclock"
 )
 
 // Facts are everything that one pass over a capture counted.
 type Facts struct {
 	Name       string // of the file, without its directory
 	Capture    *capture.Info
-	Packets    uint64 // that were analysed: all, or those the filter let through
-	Wire       uint64 // their bytes on the wire
-	Captured   uint64 // their captured bytes
-	First      int64  // smallest time stamp, ns
-	Last       int64  // largest
-	Backwards  uint64 // packets whose time stamp is before their predecessor's
+	Packets    uint64           // that were analysed: all, or those the filter let through
+	Wire       uint64           // their bytes on the wire
+	Captured   uint64           // their captured bytes
+	First      int64            // smallest time stamp, ns
+	Last       int64            // largest
+	Stamped    [2]int64         // First and Last as the packets have them, with the steps of the clock
+	Steps      []wallclock.Step // of the clock
+	Unstepped  bool             // the steps were taken out of all times but those of Stamped
+	Backwards  uint64           // packets whose time stamp is before their predecessor's
 	Kinds      [8]uint64
 	Layers     [32]uint64 // by bit of frame.Layers
 	CutFrames  uint64     // captured shorter than they were
@@ -71,6 +75,7 @@ type Options struct {
 	Progress func(read, size int64) // called now and then
 	Each     func(*Packet)          // called for every analysed packet
 	TCP      tcp.Options
+	Steps    []wallclock.Step // of the clock, to take out of the times
 }
 
 // Packet is what Each sees of one packet; everything in it is good until the next

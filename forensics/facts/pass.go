@@ -18,6 +18,7 @@ import (
 	"ghostbot/forensics/prefetch"
 	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
+	"ghostbot/forensics/wallclock"
 )
 
 const (
@@ -57,6 +58,8 @@ type pass struct {
 	read   uint32
 	list   prefetch.List
 	masks  [16]mask
+	watch  wallclock.Watch
+	course *wallclock.Course // nil: the clock was not set, as far as is known
 
 	follower
 }
@@ -104,6 +107,9 @@ func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error)
 	o.TCP.Frames = o.Frames
 	f := &Facts{TCP: tcp.New(o.TCP), DNS: dns.New(), Control: control.New(), App: app.New(), Sums: map[flow.Addr]*Sums{}}
 	p := pass{f: f, o: o, ctx: ctx, src: file, follower: follower{tcp: f.TCP, app: f.App}}
+	if o.Steps != nil {
+		p.course = wallclock.NewCourse(o.Steps)
+	}
 	if o.Each != nil {
 		p.each()
 	} else {
@@ -119,6 +125,7 @@ func Collect(ctx context.Context, file *capture.File, o Options) (*Facts, error)
 	f.App.Finish()
 	f.Fragments = p.d.Fragmented()
 	f.Capture = file.Finish()
+	f.Stamped, f.Steps = [2]int64{f.First, f.Last}, p.watch.Steps()
 	return f, nil
 }
 
@@ -200,8 +207,13 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 	if p.o.Filter != nil && !p.o.Filter.Match(v) {
 		return
 	}
-	f := p.f
-	p.clock(pkt.Time)
+	f, now := p.f, pkt.Time
+	if p.course == nil {
+		p.watch.Packet(now, pkt.Iface, p.n)
+	} else {
+		now = p.course.Time(now, pkt.Iface, p.n)
+	}
+	p.clock(now)
 	f.Packets++
 	f.Wire += uint64(pkt.Wire)
 	f.Captured += uint64(len(pkt.Data))
@@ -217,13 +229,16 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 	case frame.TCP:
 		p.sum(v)
 		in := p.room(b)
-		f.TCP.Read(in, v, p.n, pkt.Time)
+		f.TCP.Read(in, v, p.n, now)
+		if in.Segment.HasTime && p.course == nil {
+			p.watch.Stamp(conversation(&in.Key), in.Dir, in.Segment.TSVal, now)
+		}
 		in.Tag = uint8(app.Sniff(in.Segment.Payload))
 		p.late = p.late || len(in.Segment.Payload) > 0 && named(in)
 		return
 	case frame.ICMP, frame.ICMPv6:
 		if q := control.Quote(v); q != nil && p.d.Quoted(q, &p.quote) && p.quote.Kind == frame.TCP {
-			f.TCP.ReadQuoted(p.room(b), &p.quote, p.n, pkt.Time, v.L4[0])
+			f.TCP.ReadQuoted(p.room(b), &p.quote, p.n, now, v.L4[0])
 		}
 	case frame.UDP:
 		p.sum(v)
@@ -231,10 +246,15 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 	default:
 		return
 	}
-	o.time, o.frame = pkt.Time, p.n
+	o.time, o.frame = now, p.n
 	if b.others = b.others[:len(b.others)+1]; len(b.others) == group && !p.late {
 		p.handle(b)
 	}
+}
+
+// conversation is a number for a key that does not depend on chance.
+func conversation(k *flow.Key) uint32 {
+	return uint32((k.Ports ^ k.A.Lo*3 ^ k.B.Lo*5) * 0x9e3779b97f4a7c15 >> 33)
 }
 
 // named reports whether a segment belongs to DNS.

@@ -91,7 +91,7 @@ func Build(f *facts.Facts, findings []finding.Finding, o Options) *Document {
 }
 
 func summary(f *facts.Facts) Summary {
-	d := float64(f.Last-f.First) / 1e9
+	d := float64(f.Stamped[1]-f.Stamped[0]) / 1e9
 	s := Summary{File: f.Name, Packets: f.Packets, Duration: round(d, 3), Protocols: protocols(f)}
 	if d > 0 {
 		s.Rate = round(float64(f.Packets)/d, 1)
@@ -128,7 +128,7 @@ func provenance(f *facts.Facts, o Options) Provenance {
 	c := f.Capture
 	p := Provenance{SHA256: c.SHA256, Bytes: c.Bytes, Format: c.Format, Compression: c.Packing, Packets: c.Packets, CutPackets: f.CutFrames,
 		LinkTypes: []int{}, Interfaces: len(c.Interfaces), Skipped: c.Skipped, Backwards: f.Backwards, Filter: o.Filter,
-		FirstTime: float64(f.First) / 1e9, LastTime: float64(f.Last) / 1e9}
+		FirstTime: float64(f.Stamped[0]) / 1e9, LastTime: float64(f.Stamped[1]) / 1e9}
 	for _, i := range c.Interfaces {
 		if !slices.Contains(p.LinkTypes, int(i.Link)) {
 			p.LinkTypes = append(p.LinkTypes, int(i.Link))

@@ -234,6 +234,7 @@ func (v *run) read(ctx context.Context, name string, o forensics.Options) (*fore
 	if !f.Sealed {
 		return forensics.Analyze(ctx, name, o)
 	}
+	o.Again = func() (io.ReadCloser, error) { return v.Vault.Open(name) }
 	a, err := forensics.AnalyzeReader(ctx, f, f.Size, strings.TrimSuffix(filepath.Base(name), vault.Suffix), o)
 	if bad := f.Broken(); bad != nil {
 		err = bad

@@ -8,7 +8,7 @@ import (
 )
 
 // more are codes beside the contract.
-const more = `arp-announcements certificate-expires checksums-rewritten corruption dhcp-address-in-use dhcp-exhausted dhcp-nak dhcp-no-answer dhcp-rogue-server dns-enumeration dns-error
+const more = `arp-announcements certificate-expires checksums-rewritten clock-step corruption dhcp-address-in-use dhcp-exhausted dhcp-nak dhcp-no-answer dhcp-rogue-server dns-enumeration dns-error
 	dns-generated-names dns-random-subdomains dns-refused dns-tunnel duplex-mismatch empty-capture filter-matched-nothing http-client-errors icmp-tunnel
 	late-answer-refused no-echo-reply no-route quic-closed quic-no-answer quic-retry quic-version router-conflict rst-by-client tls-old-version traceroute udp-no-answer
 	unreadable-capture virtual-address-moved`
