@@ -17,6 +17,7 @@ func TestLimited(t *testing.T) {
 	}{
 		{"constant", lossy{capped: 0.95}, 3, true}, {"nearly", lossy{capped: 0.85}, 3, false}, {"nearly, and much is lost", lossy{capped: 0.85}, 12, true},
 		{"in rows", lossy{capped: 0.7, ahead: 60, rows: 30}, 12, true}, {"one by one", lossy{capped: 0.82, ahead: 60, rows: 55}, 12, false},
+		{"bursts of few", lossy{capped: 0.78, ahead: 60, rows: 20}, 4, false}, {"a policer of few", lossy{capped: 0.88, ahead: 60, rows: 20}, 4, true},
 		{"random", lossy{capped: 0.3}, 12, false}, {"a third is lost", lossy{capped: 0.99}, 33, false},
 	} {
 		if got := tt.l.limited(tt.share); got != tt.policy {

@@ -237,14 +237,14 @@ func steady(x *conn, i int) float64 {
 
 // limited reports that loss is that of a policer: the rate of new data is constant, which
 // heavy random loss does not leave, and several in a row are dropped where random loss
-// drops one.
+// drops one. Loss that comes in bursts drops several in a row too, but leaves no such rate.
 func (l *lossy) limited(share float64) bool {
 	row := float64(l.behind+l.ahead) / float64(max(l.rows, 1))
 	switch {
 	case l.overshot && row > 1.6:
 		return true
 	case share < 8:
-		return l.capped > 0.9 || l.capped > 0.6 && row > 1.6 && share > 2
+		return l.capped > 0.9 || l.capped > 0.85 && row > 1.6 && share > 2
 	case share < 30:
 		return l.capped > 0.84 || l.capped > 0.6 && row > 1.6
 	}
@@ -266,7 +266,7 @@ func (c *inquiry) lost(l *lossy) {
 	}
 	f := Finding{Severity: Medium, Protocol: "tcp", Code: "packet-loss", Confidence: 0.85, Frames: l.frames, Flow: l.flow,
 		Summary: fmt.Sprintf("%.1f %% of the segments from %v to %v are lost (%d of %d).", share, l.from, l.to, n, l.packets),
-		Detail:  fmt.Sprintf("They were lost %s. The same segment was lost %s in a row, longest repair %s.", where, plural(int(l.run), "time", "times"), ms(l.stall)),
+		Detail:  fmt.Sprintf("They were lost %s%s. The same segment was lost %s in a row, longest repair %s.", where, when(n > 2*l.rows && l.rows > 2, fmt.Sprintf(", in bursts of %.0f on average", float64(n)/float64(max(l.rows, 1))), ""), plural(int(l.run), "time", "times"), ms(l.stall)),
 		Confirm: "Capture at the other end: what is missing there was lost between the points. Interface error and drop counters along the path."}
 	if share > 3 && n >= 4 || l.run >= 3 {
 		f.Severity = High
