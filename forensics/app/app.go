@@ -39,6 +39,7 @@ type Session struct {
 	HTTP   Exchange
 	TLS    Handshake
 	dir    [2]reader
+	http   [2]messages
 }
 
 // reader follows the bytes of one direction.
@@ -61,9 +62,12 @@ type Exchange struct {
 	Refused             []uint32 // responses with 4xx
 	open                [waiting]int64
 	frames              [waiting]uint32
+	bare                [waiting]bool // HEAD was asked: lengths say nothing of what follows
 	head, n             uint8
-	bare                bool // HEAD was asked: lengths say nothing of what follows
-	Body                Body // of the last response
+	done                int64  // when the last response ended, as far as is known
+	Slowest             int64  // longest time from a request, or the response before, to the first byte of its response
+	SlowAsk, SlowFrame  uint32 // frames of that request and its response
+	Body                Body   // of the last response
 }
 
 // Body is what a response says of its length. The zero Body says nothing.
@@ -157,8 +161,8 @@ func (l *Log) Segment(e *tcp.Event, k Kind) {
 		s.Kind = Mixed
 		s.TLS.MixedFrame = e.Frame
 	}
-	if k == HTTP {
-		l.http(s, e, p)
+	if k == HTTP || s.Kind == HTTP {
+		l.http(s, e, k)
 	}
 	if b := &s.HTTP.Body; b.Chunks && int(b.Dir) == e.Dir {
 		b.follow(e, p)
@@ -196,52 +200,6 @@ func method(p []byte) string {
 		}
 	}
 	return ""
-}
-
-// http takes a segment that begins with a request or status line.
-func (l *Log) http(s *Session, e *tcp.Event, p []byte) {
-	x := &s.HTTP
-	if m := method(p); m != "" {
-		x.bare = x.bare || m == "HEAD" || m == "CONNECT"
-		l.Methods[m]++
-		x.Requests++
-		if x.n < waiting {
-			i := (x.head + x.n) % waiting
-			x.open[i], x.frames[i] = e.Time, e.Frame
-			x.n++
-		}
-		return
-	}
-	if len(p) < 12 || p[9] < '1' || p[9] > '5' || p[10] < '0' || p[10] > '9' || p[11] < '0' || p[11] > '9' {
-		return
-	}
-	code := int(p[9]-'0')*100 + int(p[10]-'0')*10 + int(p[11]-'0')
-	l.Status[code]++
-	if code < 200 {
-		return
-	}
-	x.Responses++
-	x.Body = Body{}
-	if n, head, chunks := length(p); (n > 0 || chunks) && !x.bare && code != 204 && code != 304 {
-		x.Body = Body{Length: n, End: e.Segment.Seq + head + n, Frame: e.Frame, Dir: uint8(e.Dir), Chunks: chunks, Begin: e.Segment.Seq + head}
-	}
-	switch code / 100 {
-	case 5:
-		x.Errors5xx++
-		if len(x.Evidence) < evidence {
-			x.Evidence = append(x.Evidence, e.Frame)
-		}
-	case 4:
-		x.Errors4xx++
-		if len(x.Refused) < evidence {
-			x.Refused = append(x.Refused, e.Frame)
-		}
-	}
-	if x.n > 0 {
-		l.Time.Add(e.Time - x.open[x.head])
-		x.head = (x.head + 1) % waiting
-		x.n--
-	}
 }
 
 // maxLength is the longest body whose end is looked for: half of the sequence numbers.

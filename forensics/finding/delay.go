@@ -272,11 +272,11 @@ func (c *inquiry) speaks(x *conn, k app.Kind) bool {
 }
 
 // pausing reports answers in large pieces: most gaps are those between the segments of a piece, and
-// most of the time goes by in the few long ones.
+// most of the time goes by in the few long ones, or in more that are shorter.
 func pausing(x *conn, rtt int64) bool {
 	mid := &x.d.Turns.Mid
-	n := mid.Above(max(150e6, 2*rtt))
-	return n >= 5 && n*mid.At(mid.N-1-n/2)*2 > x.s.Last-x.s.First
+	most := func(n, least int64) bool { return n >= least && n*mid.At(mid.N-1-n/2)*2 > x.s.Last-x.s.First }
+	return most(mid.Above(max(150e6, 2*rtt)), 5) || most(mid.Above(max(50e6, 2*rtt)), 10)
 }
 
 // ports notes connections that use the port of an earlier one.

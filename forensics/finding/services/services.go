@@ -18,7 +18,7 @@ import (
 // All returns what the rules of this room find.
 func All(f *facts.Facts) []statement.Finding {
 	var out []statement.Finding
-	for _, rule := range []func(*facts.Facts) []statement.Finding{announcements, leases, rogues, routers, refused, quic, silent, certificates, versions, refusals, halves, unanswered, redirects, failures, clock} {
+	for _, rule := range []func(*facts.Facts) []statement.Finding{announcements, leases, rogues, routers, refused, quic, silent, certificates, versions, refusals, halves, unanswered, late, redirects, failures, clock} {
 		out = append(out, rule(f)...)
 	}
 	return out
