@@ -406,7 +406,11 @@ func (t *Tracker) observe(e *Event, in *Input) {
 	g, s := e.Segment, e.Stream
 	a, o := &d.Side[e.Dir], &d.Side[e.Dir^1]
 	d.seen |= e.Verdict
-	for m := e.Verdict; m != 0; m &= m - 1 {
+	shown := e.Verdict
+	if g.Cut { // as in the totals
+		shown &= 1 << Reset
+	}
+	for m := shown; m != 0; m &= m - 1 {
 		c := lowest(m)
 		d.Count[e.Dir][c]++
 		note(&d.Evidence[c], e.Frame)
