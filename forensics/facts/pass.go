@@ -230,7 +230,7 @@ func (p *pass) packet(b *batch, pkt *capture.Packet) {
 		p.sum(v)
 		in := p.room(b)
 		f.TCP.Read(in, v, p.n, now)
-		if in.Segment.HasTime && p.course == nil {
+		if in.Segment.HasTime && p.watch.Wants(p.n) && p.course == nil {
 			p.watch.Stamp(conversation(&in.Key), in.Dir, in.Segment.TSVal, now)
 		}
 		in.Tag = uint8(app.Sniff(in.Segment.Payload))

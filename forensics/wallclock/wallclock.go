@@ -27,6 +27,8 @@ const (
 	history = 50e6 // ns after which the rate of a host's time stamps is known
 	ticks   = 20   // of the same
 	maxStep = 100
+	all     = 1 << 14 // frames of which every time stamp is noted
+	some    = 7       // and after them, every so many
 )
 
 // Step is a jump of the clock.
@@ -106,6 +108,10 @@ func (w *Watch) settled() bool {
 	}
 	return j.sides == 3 || len(j.shifts) >= stay
 }
+
+// Wants reports whether the time stamp of this frame is of use: of a large capture some will do, until
+// the clock jumps. Both sides of a conversation take their turn, when they speak in turns.
+func (w *Watch) Wants(no uint32) bool { return w.open || no < all || no%some == 0 }
 
 // Stamp notes the time stamp of a segment. id names the conversation, side the direction.
 func (w *Watch) Stamp(id uint32, side uint8, ts uint32, t int64) {

@@ -93,3 +93,20 @@ func TestCourse(t *testing.T) {
 		t.Errorf("%v, want %v", got, want)
 	}
 }
+
+// TestLarge: late in a large capture some time stamps will do, of both sides of a conversation.
+func TestLarge(t *testing.T) {
+	var w Watch
+	noted := 0
+	for i, l := range append(talk(0, 1, 400, 0, 0, 1), talk(400, 1, 40, 30_000, 0, 1)...) {
+		no, at := uint32(2*all+i), int64(1e18+l.clock*1e6)
+		w.Packet(at, 0, no)
+		if w.Wants(no) {
+			noted++
+			w.Stamp(7, uint8(l.side), uint32(l.real), at)
+		}
+	}
+	if got := w.Steps(); len(got) != 1 || got[0].Frame != 2*all+400 || got[0].By < 29.9e9 || got[0].By > 30e9 || noted > 100 {
+		t.Errorf("%+v, %d time stamps noted", got, noted)
+	}
+}
