@@ -3,7 +3,10 @@ package bot
 import (
 	"context"
 	"errors"
+	"flag"
 	"fmt"
+	"os"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -16,6 +19,15 @@ import (
 	"ghostbot/store"
 	"ghostbot/store/file"
 )
+
+// TestMain lets tests that wait for leases and deadlines wait together: they hardly compute.
+func TestMain(m *testing.M) {
+	flag.Parse()
+	if flag.Lookup("test.parallel").Value.String() == fmt.Sprint(runtime.GOMAXPROCS(0)) {
+		_ = flag.Set("test.parallel", "8") // a flag that exists and a number
+	}
+	os.Exit(m.Run())
+}
 
 // board is a front that keeps what it was told to show. It stands in for a
 // transport; bot/slack is tested against a workspace on the wire.

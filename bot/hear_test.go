@@ -209,6 +209,7 @@ func TestManySimilarCases(t *testing.T) {
 // Words that come after the report, while the thread still lags behind, are not
 // swallowed: whoever wrote them is told that nobody read them.
 func TestWordsAfterTheReport(t *testing.T) {
+	t.Parallel()
 	of := newOffice(t, func(context.Context, Parts) error { return nil })
 	held := make(chan struct{})
 	of.board.fail = func(m show.Message) error {
@@ -367,6 +368,7 @@ func TestLaterOnlyWhileACardWaits(t *testing.T) {
 
 // TestReportIsWrittenOnce: whoever takes a case over between its report and its end only closes it.
 func TestReportIsWrittenOnce(t *testing.T) {
+	t.Parallel()
 	var ran atomic.Int32
 	of := newOffice(t, func(context.Context, Parts) error { ran.Add(1); return nil })
 	var free atomic.Bool

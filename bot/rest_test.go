@@ -113,6 +113,7 @@ func (of *office) closed(sid string) {
 // TestDormantCase: a case that waits is let go of, holds its lease, and goes on at a click as
 // if nothing had been: no entry, no message and no second question comes of it.
 func TestDormantCase(t *testing.T) {
+	t.Parallel()
 	a := newWaitsFor()
 	of := restingOffice(t, a.run)
 	of.run()
@@ -145,6 +146,7 @@ func TestDormantCase(t *testing.T) {
 // TestDormantCaseWakes: whatever people do about a dormant case is acted on, and so is its end
 // by the clock.
 func TestDormantCaseWakes(t *testing.T) {
+	t.Parallel()
 	for name, c := range map[string]struct {
 		expires time.Duration
 		do      func(of *office, sid string) error
@@ -181,6 +183,7 @@ func TestDormantCaseWakes(t *testing.T) {
 // TestClickWhileACaseFallsAsleep: clicks that come in the moment in which a case is let go
 // of are acted on, once.
 func TestClickWhileACaseFallsAsleep(t *testing.T) {
+	t.Parallel()
 	a := newWaitsFor()
 	of := restingOffice(t, a.run)
 	of.run()
@@ -212,6 +215,7 @@ func TestClickWhileACaseFallsAsleep(t *testing.T) {
 // TestDormantCasesAreGivenUp: a desk that ends gives the leases of its dormant cases to the
 // next one at once.
 func TestDormantCasesAreGivenUp(t *testing.T) {
+	t.Parallel()
 	a := newWaitsFor()
 	of := restingOffice(t, a.run, func(o *Options) { o.Lease = time.Minute })
 	of.run()
@@ -225,6 +229,7 @@ func TestDormantCasesAreGivenUp(t *testing.T) {
 
 // TestQuestionOfADormantCase: an answer reaches the case that asked.
 func TestQuestionOfADormantCase(t *testing.T) {
+	t.Parallel()
 	q := agent.Question{ID: "q1", Text: "Which one?", Who: "anyone", Options: []agent.Option{{Key: "a", Label: "A"}}}
 	got := make(chan agent.Answer, 4)
 	of := restingOffice(t, func(ctx context.Context, p Parts) error {
@@ -248,6 +253,7 @@ func TestQuestionOfADormantCase(t *testing.T) {
 
 // TestRefusalAboutADormantCase: what is only journaled wakes it, and it sleeps again.
 func TestRefusalAboutADormantCase(t *testing.T) {
+	t.Parallel()
 	a := newWaitsFor()
 	of := restingOffice(t, a.run)
 	of.run()
@@ -267,6 +273,7 @@ func TestRefusalAboutADormantCase(t *testing.T) {
 
 // TestDormantTriage: a case that has no neighbours rests like every other.
 func TestDormantTriage(t *testing.T) {
+	t.Parallel()
 	a := newWaitsFor()
 	of := restingOffice(t, a.run, func(o *Options) { o.Triage = true })
 	of.run()
@@ -288,6 +295,7 @@ func TestDormantTriage(t *testing.T) {
 // TestDormantCaseWithACount: refusals that are only counted until their time is over keep no
 // case awake meanwhile; then it wakes to journal the count.
 func TestDormantCaseWithACount(t *testing.T) {
+	t.Parallel()
 	a := newWaitsFor()
 	of := restingOffice(t, a.run)
 	of.run()
@@ -334,6 +342,7 @@ func (f *forgetful) Commit(ctx context.Context, c store.Commit) error {
 // TestNeighbourToldLater: an open case that could not be told of one that looks alike is told when
 // that one wakes, which a case does not sleep through otherwise.
 func TestNeighbourToldLater(t *testing.T) {
+	t.Parallel()
 	a, db := newWaitsFor(), &forgetful{}
 	of := restingOffice(t, a.run, func(o *Options) {
 		o.Alike = strings.EqualFold
@@ -379,6 +388,7 @@ func (i *interloper) Renew(ctx context.Context, l store.Lease) (store.Lease, err
 // put aside keeps the case awake: the renewal that follows has told of it already, and no
 // later one would.
 func TestClickAfterTheLastLook(t *testing.T) {
+	t.Parallel()
 	a, db := newWaitsFor(), &interloper{}
 	of := restingOffice(t, func(ctx context.Context, p Parts) error {
 		err := a.run(ctx, p)
