@@ -70,10 +70,10 @@ check:
 unit:
 	@echo "== tests with the race detector"
 	@rm -f $(SKIPS)
-	@# one package's tests at a time, whose time-outs are real, while the next ones are compiled and linked. A program
-	@# with the race detector sleeps for a second before it ends, to hear of late races: each verb of each script, too
+	@# two packages at a time, but for those with real time-outs (scripts/alone). A program with the race detector
+	@# sleeps for a second before it ends, to hear of late races: each verb of each script, too
 	@lock=$$(mktemp) && trap 'rm -f $$lock' EXIT && TEST_SKIPS=$(SKIPS) GORACE=atexit_sleep_ms=50 LOCK=$$lock bash -o pipefail -c \
-		'$(GO) test -race -p 2 -exec "flock -o $$LOCK" -timeout 35m -v ./... 2>&1 | scripts/results'
+		'$(GO) test -race -p 2 -exec "\"$(CURDIR)/scripts/alone\" $$LOCK" -timeout 35m -v ./... 2>&1 | scripts/results'
 
 faults:
 	@echo "== tests with injected faults"

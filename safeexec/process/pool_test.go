@@ -161,11 +161,11 @@ func TestUncleanEnd(t *testing.T) {
 }
 
 // surroundings prints everything that a program can find out about what it was given, without
-// the numbers that are different each time.
+// the numbers that are different each time. Children are those of every thread: whichever started them.
 const surroundings = `env | grep -v -e ^_= -e ^INVOCATION_ID -e ^PATH -e PWD=; umask; ulimit -a; ulimit -H -a; [ "$(pwd)" = "$HERE" ] && echo here
 grep -E '^(Sig[BI]|Shd|Cap|NoNew|Seccomp|Cpus_allowed:|Umask|TracerPid|Groups)' /proc/self/status; cat /proc/self/oom_score_adj /proc/self/cgroup; nice
 for f in 0 1 2; do readlink /proc/self/fd/$f | tr -d 0-9; grep flags /proc/self/fdinfo/$f; done; ls /proc/self/fd | tr '\n' ' '; echo
-set -- $(cat /proc/$$/stat); echo group $(($5 - $$)) session $(($6 - PPID)) terminal $7; ls -A; cat /proc/$PPID/task/$PPID/children | wc -w`
+set -- $(cat /proc/$$/stat); echo group $(($5 - $$)) session $(($6 - PPID)) terminal $7; ls -A; cat /proc/$PPID/task/*/children | wc -w`
 
 // TestIsolation: a second program finds what it would find under a fresh
 // supervisor, whatever the first one changed.

@@ -959,6 +959,7 @@ func (l *lab) stoppedJob() int {
 	if job == 0 {
 		l.Fatal("no job")
 	}
+	l.staged = append(l.staged, job) // it may outlive its shell
 	return job
 }
 
