@@ -55,10 +55,15 @@ func Supervise() int {
 	}
 }
 
+// mark is a signal that does nothing and has a higher number than those that end
+// something: of pending signals the lowest comes first.
+const mark = syscall.SIGWINCH
+
 // life is what a supervisor keeps from one command to the next. Of the commands
 // themselves it keeps nothing.
 type life struct {
 	signals chan os.Signal
+	marks   chan os.Signal
 	idle    time.Duration
 	stance  string // what the first command inherited
 }
@@ -123,7 +128,26 @@ func (l *life) serve(fds []int) bool {
 		return false
 	}
 	l.idle = v.job.Idle
-	return l.idle > 0 && l.stance != "" && v.clean() && len(l.signals) == 0
+	return l.idle > 0 && l.stance != "" && v.clean() && !l.told()
+}
+
+// told reports whether somebody wants this process to end. The runtime passes
+// signals on when it has the time for it, on one processor after everything else:
+// what the last command sent before it ended must not end the next one, so a mark
+// is sent behind it and waited for.
+func (l *life) told() bool {
+	for len(l.marks) > 0 { // those of others
+		<-l.marks
+	}
+	if unix.Kill(os.Getpid(), mark) != nil {
+		return true
+	}
+	select {
+	case <-l.marks:
+	case <-time.After(time.Second): // it cannot be heard
+		return true
+	}
+	return len(l.signals) > 0
 }
 
 func errno(err error) int {
@@ -148,6 +172,8 @@ func (l *life) prepare() (err error) {
 		return nil
 	}
 	l.signals = make(chan os.Signal, 4)
+	l.marks = make(chan os.Signal, 4)
+	signal.Notify(l.marks, mark)
 	signal.Notify(l.signals, syscall.SIGTERM, syscall.SIGINT, syscall.SIGHUP, syscall.SIGQUIT)
 	unix.Umask(0o077)
 	if err := unix.Prctl(unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0); err != nil {

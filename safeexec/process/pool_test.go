@@ -160,6 +160,56 @@ func TestUncleanEnd(t *testing.T) {
 	}
 }
 
+// TestToldOnOneProcessor: a signal that a program sent before it ended, and that
+// its supervisor hears of late, neither ends the next program nor is forgotten.
+// With one busy processor it is nearly always late.
+func TestToldOnOneProcessor(t *testing.T) {
+	var all, one unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &all); err != nil {
+		t.Fatal(err)
+	}
+	for i := range 1024 {
+		if all.IsSet(i) {
+			one.Set(i)
+			break
+		}
+	}
+	pin(t, &one)
+	t.Cleanup(func() { pin(t, &all) })
+	for range 3 {
+		busy := exec.Command("sh", "-c", "while :; do :; done")
+		if err := busy.Start(); err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { busy.Process.Kill(); busy.Wait() })
+	}
+	for i := range 5 {
+		p := warm(t)
+		before := p.last()
+		p.Run(context.Background(), script(t, "kill -HUP $PPID; exit 0"), ignore)
+		if next := p.in(t, script(t, "echo $PPID")); text(next) == "" || text(next) == fmt.Sprintln(before) {
+			t.Fatalf("time %d: got %q, %+v; before %d", i+1, text(next), next, before)
+		}
+	}
+}
+
+// pin gives the processors of set to every thread of this process, and so to
+// whatever it starts.
+func pin(t *testing.T, set *unix.CPUSet) {
+	t.Helper()
+	threads, err := os.ReadDir("/proc/self/task")
+	for _, thread := range threads {
+		if id, _ := strconv.Atoi(thread.Name()); err == nil {
+			if err = unix.SchedSetaffinity(id, set); errors.Is(err, unix.ESRCH) { // it has ended
+				err = nil
+			}
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 // surroundings prints everything that a program can find out about what it was given, without
 // the numbers that are different each time. Children are those of every thread: whichever started them.
 const surroundings = `env | grep -v -e ^_= -e ^INVOCATION_ID -e ^PATH -e PWD=; umask; ulimit -a; ulimit -H -a; [ "$(pwd)" = "$HERE" ] && echo here
