@@ -267,6 +267,7 @@ func TestKillBetweenClickAndStart(t *testing.T) {
 // TestForgedAnswer: with a key, an approval that somebody writes into the state directory
 // starts nothing, in or beside the envelope of a code, and nobody's name stands under what became of it.
 func TestForgedAnswer(t *testing.T) {
+	t.Parallel()
 	key := filepath.Join(t.TempDir(), "journal.key")
 	if err := os.WriteFile(key, bytes.Repeat([]byte("k"), 48), 0o600); err != nil {
 		t.Fatal(err)

@@ -91,6 +91,7 @@ func TestArchivedChannelRefuses(t *testing.T) {
 // TestMissingScopes: what a scope is missing for is left out, and the rest works: the
 // status of a thread silently, the Home tab with a word, approvals by refusing.
 func TestMissingScopes(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.run()
 	l.refuseCalls("assistant.threads.setStatus", "missing_scope", 1000)

@@ -204,6 +204,7 @@ type call struct {
 // TestEveryCallTellsSomething counts what one incident costs Slack: each message is
 // posted once, and each edit changes what people see.
 func TestEveryCallTellsSomething(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.run()
 	card := l.refused()

@@ -397,6 +397,7 @@ func TestShortcutRefusals(t *testing.T) {
 // TestHomeTab: what waits for somebody stands there with a link, and goes when it is
 // decided.
 func TestHomeTab(t *testing.T) {
+	t.Parallel()
 	l := newLab(t)
 	l.run()
 	who := l.other()

@@ -179,6 +179,7 @@ func (f fleet) cardOf(tr trap) (card message) {
 // TestCaseOfANewerVersion: a case that a newer version has written to is left as it is, people and operators are
 // told, and another one goes on.
 func TestCaseOfANewerVersion(t *testing.T) {
+	t.Parallel()
 	s := redis.Start(t)
 	f := newFleet(t, 1, s.URL())
 	f.run()

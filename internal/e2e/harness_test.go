@@ -8,6 +8,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"net"
@@ -51,6 +52,10 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "go build %v: %v\n%s", b, err, out)
 			os.Exit(1)
 		}
+	}
+	flag.Parse()
+	if f := flag.Lookup("test.parallel"); f.Value.String() == f.DefValue {
+		f.Value.Set("3") // tests that run in parallel wait more than they do
 	}
 	code := m.Run()
 	os.RemoveAll(dir)

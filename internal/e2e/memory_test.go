@@ -27,6 +27,7 @@ func proposed(t *testing.T, entries []entry) (out []string) {
 // the closed one, another channel hears nothing of it, and the playbook does what it
 // did the first time.
 func TestEarlierCaseIsRecalled(t *testing.T) {
+	t.Parallel()
 	addr, _ := gateway(t)
 	l := newLab(t)
 	l.run()

@@ -134,6 +134,7 @@ func TestInstructionReachesTheBrain(t *testing.T) {
 // TestRestartWhileACardWaits: a card that was posted before a restart works after
 // it, and a stop by the service manager loses nothing.
 func TestRestartWhileACardWaits(t *testing.T) {
+	t.Parallel()
 	for name, end := range map[string]func(*lab){"killed": (*lab).kill, "terminated": (*lab).stop} {
 		t.Run(name, func(t *testing.T) {
 			l := newLab(t)

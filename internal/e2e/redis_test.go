@@ -63,6 +63,7 @@ func (f fleet) verified(sid string) {
 // TestTakeOver kills the bot that carries a case: another one continues it in the same
 // thread, and an approval that was asked for by the dead one counts, once.
 func TestTakeOver(t *testing.T) {
+	t.Parallel()
 	f := newFleet(t, 2, redis.Start(t).URL(), "GHOST_LEASE=12s")
 	f.bots[0].run()
 	tr := f.trap("incidents")
@@ -128,6 +129,7 @@ func TestAwakened(t *testing.T) {
 // TestRedisRestart takes the store away for a while: nothing runs, people are told, and then
 // everything goes on.
 func TestRedisRestart(t *testing.T) {
+	t.Parallel()
 	s := redis.Start(t)
 	f := newFleet(t, 2, s.URL())
 	for _, l := range f.bots {
@@ -189,6 +191,7 @@ func TestRollingRestart(t *testing.T) {
 // TestMemoryFull is a store that takes nothing: nothing runs, and it goes on when there is
 // room.
 func TestMemoryFull(t *testing.T) {
+	t.Parallel()
 	s := redis.Start(t)
 	f := newFleet(t, 1, s.URL())
 	f.run()

@@ -172,6 +172,7 @@ func TestSlowRedis(t *testing.T) {
 // TestReplicaInsteadOfPrimary leads a bot to a replica, as an address does that was not moved: nothing is
 // taken and nothing runs, people are told why, and it goes on when the primary is reached again.
 func TestReplicaInsteadOfPrimary(t *testing.T) {
+	t.Parallel()
 	s := redis.Start(t)
 	r := redis.Start(t, "--replicaof", "127.0.0.1 "+s.Addr()[len("127.0.0.1:"):])
 	s.Follow(r)

@@ -40,6 +40,7 @@ func running(t testing.TB, argv ...string) bool {
 // runs there: packets vanish, nobody is told. The command ends, another replica goes on in
 // the same thread, and when the link is back the first one does nothing with what it held.
 func TestCutOff(t *testing.T) {
+	t.Parallel()
 	s := redis.Start(t)
 	f := newFleet(t, 2, s.URL())
 	f.bots[0].on = newIsland(t, hostOf(t, f.slack.URL), s.Addr())
@@ -115,6 +116,7 @@ func TestCutOff(t *testing.T) {
 // TestOutage takes the store away for a while (make chaos: one minute and five): people are told
 // once, what they press is answered honestly, nothing starts, and everything goes on.
 func TestOutage(t *testing.T) {
+	t.Parallel()
 	down := time.Duration(number(t, "GHOST_OUTAGE_SECONDS", 8)) * time.Second
 	s := redis.Start(t)
 	f := newFleet(t, 2, s.URL())
@@ -243,6 +245,7 @@ func certificates(t *testing.T, dir string) (ca, cert, key string) {
 
 // TestServeOnEveryRedis carries a case on each form of Redis, with what doctor says of it.
 func TestServeOnEveryRedis(t *testing.T) {
+	t.Parallel()
 	dir := t.TempDir()
 	ca, cert, key := certificates(t, dir)
 	other := filepath.Join(dir, "other")

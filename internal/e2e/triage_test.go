@@ -202,7 +202,7 @@ func TestTriagePortSquatter(t *testing.T) {
 	})
 	l.told(l.tick("incidents", asker, next.TS, "Apply selected", "1"), "may not decide")
 	l.tick("incidents", l.approver(1), next.TS, "Apply selected", "1")
-	ask := l.said("incidents", "agent apply --here --attended")
+	ask := l.asksToApply()
 	shown := strings.Join(strings.Fields(strings.ReplaceAll(ask.all(), `\n`, " ")), " ") // where a long line is broken depends on the process number
 	for _, want := range []string{"--targets", strconv.Itoa(s.pid) + ":", "--action kill", "--max-risk medium", "squatter-server", "judged"} {
 		if !strings.Contains(shown, want) {
@@ -254,7 +254,7 @@ func TestTriageDenied(t *testing.T) {
 	l.run()
 	sid, card := l.plan("--pid " + strconv.Itoa(s.pid))
 	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
-	ask := l.said("incidents", "agent apply --here --attended")
+	ask := l.asksToApply()
 	l.deny("incidents", l.approver(0), ask.TS)
 	l.closed(sid)
 	if !s.alive() {
@@ -272,7 +272,7 @@ func TestTriageWithoutTopology(t *testing.T) {
 	l.run()
 	sid, card := l.plan("--port " + s.port)
 	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
-	ask := l.said("incidents", "agent apply --here --attended")
+	ask := l.asksToApply()
 	l.click("incidents", l.approver(0), ask.TS, "Approve")
 	s.ended()
 	l.closed(sid)
@@ -289,7 +289,7 @@ func TestTriageFromASymptom(t *testing.T) {
 	what := "checkout cannot start: listen tcp 127.0.0.1:" + s.port + ": bind: address already in use"
 	l.command("incidents", l.users["oncall-checkout"].ID, "/ghost investigate "+what)
 	sid := sidOf(l.said("incidents", "Investigating: ").all())
-	ask := l.said("incidents", "agent apply --here --attended")
+	ask := l.asksToApply()
 	l.click("incidents", l.approver(0), ask.TS, "Approve")
 	s.ended()
 	l.closed(sid)
@@ -306,7 +306,7 @@ func TestTriageFullQueueDenied(t *testing.T) {
 	l.run()
 	l.command("incidents", l.users["oncall-checkout"].ID, "/ghost investigate connections to 127.0.0.1:"+s.port+" time out")
 	sid := sidOf(l.said("incidents", "Investigating: ").all())
-	ask := l.said("incidents", "agent apply --here --attended")
+	ask := l.asksToApply()
 	l.deny("incidents", l.approver(0), ask.TS)
 	l.closed(sid)
 	if !s.alive() {
@@ -367,7 +367,7 @@ func TestTriageRecycledBetweenCardAndApproval(t *testing.T) {
 	l.run()
 	sid, card := l.plan("--port " + s.port)
 	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
-	ask := l.said("incidents", "agent apply --here --attended")
+	ask := l.asksToApply()
 	_ = syscall.Kill(s.pid, syscall.SIGKILL)
 	<-s.gone
 	other := recycled(t, s.pid)
@@ -410,7 +410,7 @@ func TestTriageKilledInBetween(t *testing.T) {
 			l.run()
 			sid, card := l.plan("--port " + s.port)
 			l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
-			ask := l.said("incidents", "agent apply --here --attended")
+			ask := l.asksToApply()
 			l.click("incidents", l.approver(0), ask.TS, "Approve")
 			l.until(60*time.Second, "an entry of kind "+until, func() bool {
 				acts := ""
@@ -471,7 +471,7 @@ func TestTriageHostileName(t *testing.T) {
 	l.run()
 	sid, card := l.plan("--port " + s.port)
 	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
-	ask := l.said("incidents", "agent apply --here --attended")
+	ask := l.asksToApply()
 	l.click("incidents", l.approver(0), ask.TS, "Approve")
 	s.ended()
 	l.closed(sid)
@@ -522,6 +522,23 @@ func TestTriageBadInput(t *testing.T) {
 	}
 }
 
+// asksToApply is the card that asks to apply what was picked. The line that says how
+// far the case is can name the same command before the card is there.
+func (l *lab) asksToApply() message {
+	l.t.Helper()
+	var got message
+	l.until(30*time.Second, "a card that asks to apply", func() bool {
+		for _, m := range l.messages("incidents") {
+			if strings.HasPrefix(m.Text, "Approval needed: ") && strings.Contains(m.all(), "agent apply --here --attended") {
+				got = m
+				return true
+			}
+		}
+		return l.dead()
+	})
+	return got
+}
+
 // An edit that lets another program start the verb that ends processes, with an approval
 // of its own making, ends nothing: what was approved is not that verb, and the verb
 // believes the journals only.
@@ -532,7 +549,7 @@ func TestTriageApprovalOfItsOwnMaking(t *testing.T) {
 	l.run()
 	sid, card := l.plan("--pid " + strconv.Itoa(s.pid))
 	l.tick("incidents", l.approver(1), card.TS, "Apply selected", "1")
-	ask := l.said("incidents", "agent apply --here --attended")
+	ask := l.asksToApply()
 	command, id := "", ""
 	for _, e := range l.journal(sid) {
 		var b struct{ Command string }

@@ -279,6 +279,7 @@ func TestCodeWindow(t *testing.T) {
 // TestGroupIsLookedUpFewTimes: a storm of clicks by a group's members and others stays far under
 // what Slack allows; a look-up that fails refuses, in private, with the reason, journaled.
 func TestGroupIsLookedUpFewTimes(t *testing.T) {
+	t.Parallel()
 	l := newLab(t, "GHOST_APPROVERS=S0NETOPS01", "GHOST_TWO_PERSON=RISKY")
 	l.slack.EnforceLimits(true)
 	if err := l.slack.Inject(slacksim.Fault{Kind: "error", Method: "usergroups.users.list", Error: "internal_error"}); err != nil {

@@ -46,12 +46,17 @@ func Server(a read.Answer, name, at string) (w []string, said string) {
 	case a.Cut:
 		w = append(w, "server-cut")
 		return w, at + " answers for " + name + " over UDP with a truncated answer, and not over TCP."
-	case a.Fail == read.Refused:
-		w = append(w, "server-refused")
-		return w, "Nothing answers DNS on " + at + ": queries are refused."
 	}
-	w = append(w, "server-silent")
-	return w, "The DNS server " + at + " does not answer."
+	word, said := unheard(a, at)
+	return append(w, word), said
+}
+
+// unheard is for a server from which no answer came.
+func unheard(a read.Answer, at string) (word, said string) {
+	if a.Fail == read.Refused {
+		return "server-refused", "Nothing answers DNS on " + at + ": queries are refused."
+	}
+	return "server-silent", "The DNS server " + at + " does not answer."
 }
 
 // Here sorts the answer of this machine's own DNS servers.
@@ -129,12 +134,9 @@ func Alive(a read.Answer, at string) (w []string, said string) {
 	case a.Status != "":
 		w = append(w, "server-alive")
 		return w, at + " answers queries (" + phrase.Plain(a.Status, 12) + " for the root)."
-	case a.Fail == read.Refused:
-		w = append(w, "server-refused")
-		return w, "Nothing answers DNS on " + at + ": queries are refused."
 	}
-	w = append(w, "server-silent")
-	return w, "The DNS server " + at + " does not answer."
+	word, said := unheard(a, at)
+	return append(w, word), said
 }
 
 // Zone reads what the server has for the zone above a name.
