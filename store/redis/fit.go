@@ -63,6 +63,8 @@ func (db *DB) fit(ctx context.Context, node *goredis.Client) error {
 	}
 	major, _, _ := strings.Cut(info["redis_version"], ".")
 	n, _ := strconv.Atoi(major)
+	number := func(name string) int64 { v, _ := strconv.ParseInt(info[name], 10, 64); return v }
+	used, most := number("used_memory")-number("mem_not_counted_for_evict"), number("maxmemory")
 	followers, _ := strconv.Atoi(info["connected_slaves"])
 	db.follow(int64(followers))
 	switch {
@@ -76,17 +78,26 @@ func (db *DB) fit(ctx context.Context, node *goredis.Client) error {
 		return errors.New("it keeps no append-only file: a restart would forget cases (set appendonly yes)")
 	case followers < db.o.Replicas:
 		return fmt.Errorf("%d of %d replicas are connected (GHOST_REDIS_REPLICAS)", followers, db.o.Replicas)
+	case !db.look: // what may pass while cases rest
+	case most > 0 && used >= most:
+		return fmt.Errorf("its memory is full: %d of %d bytes (maxmemory)", used, most)
+	case info["aof_last_write_status"] == "err":
+		return errors.New("it cannot write its files to disk (aof_last_write_status: err)")
+	case info["rdb_last_bgsave_status"] == "err":
+		return errors.New("it could not write its files to disk when it last saved, and with save points changes nothing until it can (rdb_last_bgsave_status: err)")
 	}
 	return nil
 }
 
-// Look says what a store is, or why it must not be used, without making anything in it.
+// Look says what a store is, or why it must not or cannot be used, without making anything in
+// it. A full memory or disk counts, with which a replica starts nevertheless, and waits.
 func Look(ctx context.Context, o Options) (string, error) {
 	db, err := connect(o)
 	if err != nil {
 		return "", fmt.Errorf("redis: %w", err)
 	}
 	defer db.Close()
+	db.look = true
 	if err := db.Fit(ctx); err != nil {
 		return "", fmt.Errorf("redis: %w", err)
 	}

@@ -55,6 +55,7 @@ type DB struct {
 	kept    []byte // the record as it stands there
 	hints   hints
 	top     atomic.Uint64 // the largest fence that this process knows of
+	look    bool          // only looks, see [Look]
 
 	offset    atomic.Int64 // how far the store's clock was ahead of this machine's when it last told
 	followers atomic.Int64 // how many replicas a primary had when [DB.Fit] looked

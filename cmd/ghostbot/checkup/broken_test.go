@@ -347,6 +347,18 @@ func TestRedisBroken(t *testing.T) {
 	key, other := file("a.key", strings.Repeat("a", 32)), file("b.key", strings.Repeat("b", 32))
 	good, locked, forgets := sim.Start(t), sim.Start(t, "--requirepass", "right-word"), sim.Start(t, "--appendonly", "no")
 	evicts := sim.Start(t, "--maxmemory-policy", "allkeys-lru")
+	full, unsaved := sim.Start(t), sim.Start(t)
+	full.Do("CONFIG", "SET", "maxmemory", "1")
+	if err := os.Mkdir(filepath.Join(unsaved.Dir, "dump.rdb"), 0o700); err != nil { // so that it cannot be written
+		t.Fatal(err)
+	}
+	unsaved.Do("BGSAVE")
+	for range 200 {
+		if strings.Contains(fmt.Sprint(unsaved.Do("INFO", "persistence")), "rdb_last_bgsave_status:err") {
+			break
+		}
+		time.Sleep(20 * time.Millisecond)
+	}
 	keys, err := keyring.Keys(key)
 	if err != nil {
 		t.Fatal(err)
@@ -369,6 +381,8 @@ func TestRedisBroken(t *testing.T) {
 		"no TLS there":        {redis.Options{URL: "rediss://" + good.Addr()}, key, "does it have TLS exactly when the URL says rediss?"},
 		"keeps no file":       {redis.Options{URL: forgets.URL()}, key, "(set appendonly yes) | change it in redis.conf"},
 		"evicts":              {redis.Options{URL: evicts.URL()}, key, "(set maxmemory-policy noeviction) | change it in redis.conf"},
+		"full":                {redis.Options{URL: full.URL()}, key, "of 1 bytes (maxmemory) | raise maxmemory"},
+		"could not save":      {redis.Options{URL: unsaved.URL()}, key, "(rdb_last_bgsave_status: err) | make space on Redis's disk"},
 		"no replicas":         {redis.Options{URL: good.URL(), Replicas: 1}, key, "0 of 1 replicas are connected (GHOST_REDIS_REPLICAS) | connect the replicas"},
 		"another's":           {redis.Options{URL: good.URL()}, other, "| give this one a name of its own with GHOST_DEPLOYMENT"},
 		"another app's":       {redis.Options{URL: good.URL(), App: "A0OTHER"}, key, "| give this one a name of its own with GHOST_DEPLOYMENT"},
