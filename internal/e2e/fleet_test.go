@@ -77,10 +77,10 @@ func TestFleet(t *testing.T) {
 	for _, c := range r.incidents {
 		r.check(c)
 	}
-	if late := r.answers(channels) - r.refused; r.silent > late {
-		t.Errorf("%d openings were acknowledged and had no thread after a minute, and %d were answered late", r.silent, late)
+	if answered := r.answers(channels) - r.refused; r.silent > r.late+answered {
+		t.Errorf("%d openings were acknowledged and had no thread after a minute, %d have one now, and %d were answered late", r.silent, r.late, answered)
 	}
-	t.Logf("%d cases in %s: %v; %d SAFE commands repeated, %d decisions taken, %d cases said that history may be lost", cases, time.Since(began).Round(time.Second), r.did, r.repeated, r.taken, r.forgot)
+	t.Logf("%d cases in %s: %v; %d SAFE commands repeated, %d decisions taken, %d cases said that history may be lost, %d of %d threads that were not there after a minute came later", cases, time.Since(began).Round(time.Second), r.did, r.repeated, r.taken, r.forgot, r.late, r.silent)
 }
 
 func number(t *testing.T, name string, n int) int {
@@ -107,8 +107,8 @@ type riot struct {
 	repeated, taken, forgot int
 
 	// refused counts the private answers that came at once to whoever opens cases, silent the openings without one
-	// that had no thread after a minute.
-	refused, silent int
+	// that had no thread after a minute, late those of them that had one in the end.
+	refused, silent, late int
 }
 
 // incident is one case and what people did about it.
@@ -117,7 +117,8 @@ type incident struct {
 	asked                  time.Time
 	pressed                map[string]int
 	opened, ended          bool      // opened: the command was acknowledged
-	told                   time.Time // then
+	begun, told            time.Time // and that lasted from and to
+	silent                 [][2]time.Time
 }
 
 // disturb does one thing to one of what runs.
@@ -266,12 +267,14 @@ func (r *riot) act(c *incident, all []message) {
 	threads := c.threads(all)
 	if len(threads) == 0 {
 		if time.Since(c.asked) > 5*time.Second && !c.opened {
+			c.begun = time.Now().Truncate(time.Millisecond)
 			o := r.command(c.channel, r.approver(0), "/ghost investigate "+c.what)
 			c.opened, r.refused = o.OK && o.private() == "", r.refused+len(o.Ephemerals)
 			c.asked, c.told = time.Now(), time.Now()
 		} else if c.opened && time.Since(c.told) > time.Minute {
-			// Nothing was said at once. What was said later is counted in the end.
+			// Nothing was said at once. What was said or opened later is counted in the end.
 			c.opened = false
+			c.silent = append(c.silent, [2]time.Time{c.begun, c.told})
 			r.silent++
 		}
 		return
@@ -332,6 +335,9 @@ func (r *riot) check(c *incident) {
 		r.until(time.Minute, "the case is closed", func() bool { return r.isClosed(sid) })
 		r.verified(sid)
 		entries := r.journal(sid)
+		if began := opening(entries); slices.ContainsFunc(c.silent, func(w [2]time.Time) bool { return !began.Before(w[0]) && !began.After(w[1]) }) {
+			r.late++
+		}
 		j := r.sound(sid, entries)
 		for d, n := range j.decisions {
 			decisions[d] += n
@@ -358,6 +364,18 @@ func (r *riot) check(c *incident) {
 			r.t.Errorf("%v: %d times %s was taken and is not in the journal: %v", sids, n, decision, decisions)
 		}
 	}
+}
+
+// opening is when the command was typed that opened a case, to the millisecond; its
+// delivery says so.
+func opening(entries []entry) time.Time {
+	var b struct{ Delivery string }
+	if len(entries) == 0 || json.Unmarshal(entries[0].Body, &b) != nil {
+		return time.Time{}
+	}
+	ms, _, _ := strings.Cut(strings.TrimPrefix(b.Delivery, "slash "), ".")
+	n, _ := strconv.ParseInt(ms, 10, 64)
+	return time.UnixMilli(n)
 }
 
 // sound checks the journal of one case: nothing RISKY was started twice, what is SAFE once
