@@ -146,6 +146,9 @@ func assemble(ctx context.Context, c *cli, cfg config, log *slog.Logger) (*progr
 	if p.ring, err = keyring.New(p.auditDir, keys); err != nil {
 		return nil, fail(exitUnavailable, "%w", err)
 	}
+	if err := p.ring.Writable(); err != nil {
+		return nil, fail(exitUsage, "GHOST_JOURNAL_KEY_FILE: %w", err)
+	}
 	if cfg.RedisURL == "" {
 		if err := forget.Expire(ctx, cfg.forget(c, p.ring), cfg.Retention, log); err != nil {
 			return nil, fail(exitUnavailable, "GHOST_RETENTION: %w", err)

@@ -70,6 +70,9 @@ func auditDelete(ctx context.Context, c *cli, sid string, f auditFlags, ring *ke
 	if err := o.Check(); err != nil {
 		return usageError("%w", err)
 	}
+	if err := ring.Writable(); err != nil {
+		return fail(exitUsage, "--key-file: %w", err)
+	}
 	if there, err := hasStore(c.state()); cfg.RedisURL == "" && (err != nil || !there) {
 		return fail(exitUnavailable, "state directory: there is nothing in %s", c.state())
 	}

@@ -34,6 +34,9 @@ const KindKeyed = "keyed"
 // ErrSigned means that the register has a key already.
 var ErrSigned = errors.New("the journals have a key already: put the new one in front of it in GHOST_JOURNAL_KEY_FILE")
 
+// ErrNoKey means that the register is authenticated, and that there is no key here.
+var ErrNoKey = errors.New("names no key, and the journals here have one")
+
 // Mark is where a key was introduced into one case.
 type Mark struct {
 	N    uint64 `json:"n"`    // the last entry without a MAC
@@ -110,6 +113,22 @@ func New(dir string, keys []audit.Key) (*Ring, error) {
 		break
 	}
 	return r, nil
+}
+
+// Writable refuses to go on without a key where the last entry of the register has one:
+// a line without a MAC, once written, keeps out everybody who has the key, for good.
+func (r *Ring) Writable() error {
+	if len(r.keys) > 0 {
+		return nil
+	}
+	entries, err := audit.Read(r.dir, audit.Register)
+	if err != nil || len(entries) == 0 { // none yet, or damaged: whoever opens it says so
+		return nil
+	}
+	if last := entries[len(entries)-1]; last.MAC != "" {
+		return fmt.Errorf("%w (accepted: the file of key %q)", ErrNoKey, last.KeyID)
+	}
+	return nil
 }
 
 // Options are o with the keys of case o.SID.

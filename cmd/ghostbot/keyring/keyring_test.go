@@ -133,6 +133,21 @@ func (h house) forge(sid string, n int) {
 	h.must(h.add(h.ring(), sid, n))
 }
 
+// TestWritable: once the register has a key, nothing is written to it without one.
+func TestWritable(t *testing.T) {
+	h := founded(t)
+	h.must((house{t, t.TempDir()}).ring().Writable())
+	h.must(h.ring().Writable())
+	_, err := h.ring(key("a")).Introduce(context.Background(), audit.Options{Fence: 1})
+	h.must(err)
+	h.must(h.ring(key("a")).Writable())
+	if err := h.ring().Writable(); !errors.Is(err, ErrNoKey) || !strings.Contains(err.Error(), `"a"`) {
+		t.Errorf("without the key: %v", err)
+	}
+	h.must(os.WriteFile(filepath.Join(h.dir, audit.FileName(audit.Register, audit.Register)), []byte("none\n"), 0o600))
+	h.must(h.ring().Writable()) // whoever opens it says what it is
+}
+
 // TestIntroduce: before it a key refuses everything; after it journals go on, verify,
 // and every new line has a MAC, in old cases and in new ones.
 func TestIntroduce(t *testing.T) {
