@@ -55,12 +55,18 @@ func Parse(fs *flag.FlagSet, args []string) ([]string, error) {
 	}
 }
 
-// named refuses a directory flag without a name: the default in its place would be
-// another directory than the one that was meant.
+// named refuses a flag with nothing in it, which is a variable that is not set: what it
+// was to check would be left out without a word, and the default in place of a
+// directory would be another one than was meant. [Text] says itself what it takes.
 func named(fs *flag.FlagSet) (err error) {
 	fs.Visit(func(f *flag.Flag) {
-		if strings.HasSuffix(f.Name, "-dir") && f.Value.String() == "" {
+		_, own := f.Value.(*Text)
+		switch {
+		case f.Value.String() != "":
+		case strings.HasSuffix(f.Name, "-dir"):
 			err = fmt.Errorf("--%s: \"\" names no directory (accepted: a directory)", f.Name)
+		case !own:
+			err = fmt.Errorf("%s: \"\" is no value (accepted: a value, or leave the flag out)", dashed(f.Name))
 		}
 	})
 	return err
