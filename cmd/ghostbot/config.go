@@ -162,7 +162,7 @@ func (c *config) check() error {
 	if err := c.choice().Check(); err != nil {
 		return usageError("%w", err)
 	}
-	if err := cmp.Or(c.cloud().Check(c.Anonymize), memory.Check(c.Recall), health.Check(c.HealthAddr), c.logging().Check(), home.Alone(c.redis())); err != nil {
+	if err := cmp.Or(options.URL("SLACK_API_URL", c.SlackURL), options.URL("OTEL_EXPORTER_OTLP_ENDPOINT", c.OTLPEndpoint), c.cloud().Check(c.Anonymize), memory.Check(c.Recall), health.Check(c.HealthAddr), c.logging().Check(), home.Alone(c.redis())); err != nil {
 		return usageError("%w", err)
 	}
 	if c.WorkDir != "" && !filepath.IsAbs(c.WorkDir) {
