@@ -49,8 +49,12 @@ func Run(o Options, args []string) error {
 		return usage("totp: %v", err)
 	}
 	switch {
+	case !slices.Contains([]string{"enrol", "list", "remove", "unlock"}, args[0]):
+		return usage("totp: %q is not accepted (accepted: enrol USER, list, remove USER, unlock USER)", args[0])
 	case args[0] == "list" && len(args) == 1:
 		return list(o)
+	case args[0] == "list":
+		return usage("totp: list takes no argument, got %q", args[1])
 	case len(args) != 2:
 		return usage("totp: %q takes one user (accepted: enrol USER, list, remove USER, unlock USER)", args[0])
 	}
@@ -58,8 +62,6 @@ func Run(o Options, args []string) error {
 		return usage("totp: %v", err)
 	}
 	switch args[0] {
-	case "enrol":
-		return enrol(o, args[1])
 	case "remove":
 		if err := factor.Remove(o.File, args[1]); err != nil {
 			return fmt.Errorf("totp: %w", err)
@@ -73,12 +75,15 @@ func Run(o Options, args []string) error {
 		_, err := fmt.Fprintf(o.Out, "%s can give codes again at once. Wrong ones from before do not count any more, used ones stay used; the bot writes it into its register at the next code.\n", args[1])
 		return err
 	}
-	return usage("totp: %q is not accepted (accepted: enrol USER, list, remove USER, unlock USER)", args[0])
+	return enrol(o, args[1])
 }
 
 func list(o Options) error {
 	secrets, err := factor.Read(o.File)
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) { // nobody enrolled and a mistyped name look the same otherwise
+		return usage("totp: %v (totp enrol makes it)", err)
+	}
+	if err != nil {
 		return fmt.Errorf("totp: %w", err)
 	}
 	for _, user := range slices.Sorted(maps.Keys(secrets)) {

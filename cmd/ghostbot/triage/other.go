@@ -321,7 +321,7 @@ func report(_ context.Context, c *call) (int, error) {
 func (c *call) write(b []byte, files map[string]string) (int, error) {
 	f, err := os.OpenFile(c.out, os.O_WRONLY|os.O_CREATE|os.O_TRUNC|unix.O_NONBLOCK, 0o600) // a pipe that nobody reads is refused
 	if err != nil {
-		return 0, usage("-o: %v (accepted: a file, or a pipe that is read)", err)
+		return 0, usage("--out: %v (accepted: a file, or a pipe that is read)", err)
 	}
 	if _, err := f.Write(b); err != nil {
 		f.Close()
