@@ -246,7 +246,7 @@ func (t *terminal) begin(ctx context.Context, who string) (sid string, err error
 	case errors.Is(err, bot.ErrSweeping):
 		return "", fail(exitUnavailable, "%w: %s", err, sid)
 	case errors.Is(err, bot.ErrNoSweeps):
-		return "", usageError("--cleanup: captures are not configured (GHOST_AZ_SUBSCRIPTION), so that nothing was left")
+		return "", usageError("--cleanup: captures are not configured, so that nothing was left in the cloud (accepted: with GHOST_AZ_SUBSCRIPTION)")
 	case err != nil:
 		return "", fail(exitUnavailable, "%w", err)
 	}
