@@ -6,6 +6,7 @@ import (
 	"ghostbot/forensics/capture"
 	"ghostbot/forensics/facts"
 	"ghostbot/forensics/finding/statement"
+	"ghostbot/forensics/frame"
 )
 
 // Nothing says why no packet could be judged: the capture is empty, the filter let
@@ -37,6 +38,10 @@ func Unread(f *facts.Facts) (x statement.Finding, unread bool) {
 	case c != nil && c.Skipped > c.Stream-c.Skipped:
 		x.Summary = fmt.Sprintf("Most of the file could not be read: it is damaged. %s.", statement.Plural(int(f.Packets), "packet was judged", "packets were judged"))
 		x.Detail = fmt.Sprintf("%d bytes belong to no record that makes sense. What was read says nothing of the rest.", c.Skipped)
+		x.Confirm = "capinfos on the file; copy it again from where it was taken, and stop the capture before copying."
+	case c != nil && len(c.Damage) > 0 && f.Packets > 0 && f.Packets == f.Kinds[frame.Other]+f.Kinds[frame.Fragment]:
+		x.Summary = "The file is damaged, and no packet that it still has carries a protocol that is followed."
+		x.Detail = fmt.Sprintf("%s read. Nothing was judged.", statement.Plural(int(f.Packets), "packet was", "packets were"))
 		x.Confirm = "capinfos on the file; copy it again from where it was taken, and stop the capture before copying."
 	case f.Undecoded*2 > f.Packets:
 		x.Summary = fmt.Sprintf("%d of %d packets could not be decoded.", f.Undecoded, f.Packets)
