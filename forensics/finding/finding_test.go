@@ -344,13 +344,17 @@ func TestUnread(t *testing.T) {
 	}
 }
 
-// TestCutToNothing: of a damaged file all packets of which are cut before what is followed, nothing was judged.
-func TestCutToNothing(t *testing.T) {
+// TestNothingFollowed: where no packet carries what is followed, nothing was judged,
+// whether the file is damaged or whole.
+func TestNothingFollowed(t *testing.T) {
 	f := none()
 	f.Packets, f.Kinds[frame.Other] = 1, 1
-	f.Capture = &capture.Info{Packets: 1, Stream: 100, Damage: []capture.Damage{{}}}
-	if got := All(f); len(got) != 1 || got[0].Code != "unreadable-capture" {
-		t.Errorf("%+v", got)
+	f.Capture = &capture.Info{Packets: 1, Stream: 100}
+	for range 2 {
+		if got := All(f); len(got) != 1 || got[0].Code != "unreadable-capture" {
+			t.Errorf("%+v", got)
+		}
+		f.Capture.Damage = []capture.Damage{{}}
 	}
 	f.Packets, f.Kinds[frame.TCP] = 2, 1 // something was judged
 	if got := All(f); len(got) != 1 || got[0].Code != "healthy" {

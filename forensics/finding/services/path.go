@@ -31,7 +31,8 @@ func Nothing(f *facts.Facts) statement.Finding {
 }
 
 // Unread says that most of a capture could not be read, so that what little was judged says
-// nothing of the network: the file is damaged, or of link types that are not decoded.
+// nothing of the network: the file is damaged, of link types that are not decoded, or
+// without any protocol that is followed.
 func Unread(f *facts.Facts) (x statement.Finding, unread bool) {
 	x = statement.Finding{Severity: statement.Low, Protocol: "capture", Code: "unreadable-capture", Frames: []uint32{}, Confidence: 1}
 	switch c := f.Capture; {
@@ -39,14 +40,18 @@ func Unread(f *facts.Facts) (x statement.Finding, unread bool) {
 		x.Summary = fmt.Sprintf("Most of the file could not be read: it is damaged. %s.", statement.Plural(int(f.Packets), "packet was judged", "packets were judged"))
 		x.Detail = fmt.Sprintf("%d bytes belong to no record that makes sense. What was read says nothing of the rest.", c.Skipped)
 		x.Confirm = "capinfos on the file; copy it again from where it was taken, and stop the capture before copying."
-	case c != nil && len(c.Damage) > 0 && f.Packets > 0 && f.Packets == f.Kinds[frame.Other]+f.Kinds[frame.Fragment]:
-		x.Summary = "The file is damaged, and no packet that it still has carries a protocol that is followed."
-		x.Detail = fmt.Sprintf("%s read. Nothing was judged.", statement.Plural(int(f.Packets), "packet was", "packets were"))
-		x.Confirm = "capinfos on the file; copy it again from where it was taken, and stop the capture before copying."
 	case f.Undecoded*2 > f.Packets:
 		x.Summary = fmt.Sprintf("%d of %d packets could not be decoded.", f.Undecoded, f.Packets)
 		x.Detail = "Not even their link layer is known" + types(c) + ". Nothing of them was judged."
 		x.Confirm = "capinfos on the file for its encapsulation; capture on an interface of another kind, or convert the file."
+	case f.Packets > 0 && f.Packets == f.Kinds[frame.Other]+f.Kinds[frame.Fragment]:
+		x.Summary = "No packet carries a protocol that is followed."
+		x.Detail = fmt.Sprintf("%s read. Nothing was judged: this says nothing of the network.", statement.Plural(int(f.Packets), "packet was", "packets were"))
+		x.Confirm = "The interface and the filter of the capture: is it where the traffic in question passes?"
+		if c != nil && len(c.Damage) > 0 {
+			x.Summary = "The file is damaged, and no packet that it still has carries a protocol that is followed."
+			x.Confirm = "capinfos on the file; copy it again from where it was taken, and stop the capture before copying."
+		}
 	default:
 		return x, false
 	}
