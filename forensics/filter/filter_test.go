@@ -2,6 +2,7 @@ package filter
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	"ghostbot/forensics/flow"
@@ -53,5 +54,8 @@ func TestNotUnderstood(t *testing.T) {
 		if _, err := Parse(text); !errors.Is(err, ErrSyntax) {
 			t.Errorf("%q: %v", text, err)
 		}
+	}
+	if _, err := Parse("tcp and port 70000"); !strings.Contains(err.Error(), `"port 70000": not`) {
+		t.Errorf("%v does not name the value", err)
 	}
 }

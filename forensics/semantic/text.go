@@ -4,13 +4,15 @@ import (
 	"fmt"
 	"io"
 	"strings"
+
+	"ghostbot/forensics/finding/statement"
 )
 
 // Text writes the document's findings for people. clean makes one line of a text and
 // takes out what could control a terminal.
 func (d *Document) Text(w io.Writer, clean func(string) string) {
 	s := &d.Summary
-	fmt.Fprintf(w, "%s: %d packets in %.3f s: %s\n", clean(s.File), s.Packets, s.Duration, strings.Join(s.Protocols, " "))
+	fmt.Fprintf(w, "%s: %s in %.3f s: %s\n", clean(s.File), statement.Plural(int(s.Packets), "packet", "packets"), s.Duration, strings.Join(s.Protocols, " "))
 	if d.Provenance.Error != "" {
 		fmt.Fprintf(w, "  %s\n", clean(d.Provenance.Error))
 	}
