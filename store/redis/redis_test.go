@@ -568,7 +568,14 @@ func TestRegain(t *testing.T) {
 		if native, from, _, err := db.Native(ctx, sid); native || from != Gone || err != nil {
 			t.Errorf("%s: native: %v, from %q, %v", how[0], native, from, err)
 		}
-		if _, err := other.Regain(ctx, l); !errors.Is(err, store.ErrFenced) {
+		unheard, err := db.Regain(ctx, l) // its answer was lost
+		if err != nil || !unheard.Forgotten || unheard.Fence <= again.Fence {
+			t.Fatalf("%s: regain once more: %+v after %+v, %v", how[0], unheard, again, err)
+		}
+		again = unheard
+		two := l
+		two.Owner = "two"
+		if _, err := other.Regain(ctx, two); !errors.Is(err, store.ErrFenced) {
 			t.Errorf("%s: a second one regains it: %v", how[0], err)
 		}
 		if err := db.Adopt(ctx, sid); err != nil {
@@ -576,6 +583,9 @@ func TestRegain(t *testing.T) {
 		}
 		if native, _, _, err := db.Native(ctx, sid); !native || err != nil {
 			t.Errorf("%s: native after adoption: %v, %v", how[0], native, err)
+		}
+		if _, err := db.Regain(ctx, l); !errors.Is(err, store.ErrFenced) {
+			t.Errorf("%s: regain of a scope that was looked through: %v", how[0], err)
 		}
 		if err := db.Commit(ctx, store.Commit{Scope: sid, Fence: again.Fence, Lines: []store.Line{line}}); err != nil {
 			t.Errorf("%s: the line again: %v", how[0], err)

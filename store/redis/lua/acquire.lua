@@ -9,7 +9,8 @@
 --          {'epoch', replication id}: the store is another one since the last lease, or
 --          is the same with a past that may be missing; the caller waits one lease time by its own clock
 --          {'epoch', 'gone'}: the scope has lines and no lease, which somebody deleted; the same wait
---          {'fence'}: with 5, when there is a lease, or was one since that one expired
+--          {'fence'}: with 5, when there is a lease, or was one since that one expired; not when it is the one
+--          that the caller got by 5 before and did not hear of
 --          {'poisoned', 'fence', why}
 --
 -- A fence is larger than every earlier one. Under another replication id, and where there is no
@@ -35,7 +36,7 @@ if l[2] and ttl and (tonumber(l[3]) or 0) > now + ttl then
   redis.call('HSET', lease, 'expires', l[3])
 end
 local had = tonumber(ARGV[5])
-if had and (l[1] or now >= had) then return {'fence'} end
+if had and (now >= had or l[1] and (l[2] ~= ARGV[1] or l[5] ~= 'gone')) then return {'fence'} end
 local gone = not l[1] and (had or l[5] == 'gone' or redis.call('EXISTS', lease) == 0 and redis.call('EXISTS', KEYS[2]) == 1)
 if gone and not had and ARGV[3] ~= 'gone' then return {'epoch', 'gone'} end
 if l[1] and not tonumber(l[1]) then l[1] = false end
