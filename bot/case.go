@@ -145,11 +145,13 @@ func (h *holder) carry(ctx context.Context) error {
 	}
 	if p, ok := v.(*thread.Projector); ok {
 		h.shows = p
-		defer func() { h.at, h.behind = p.Place(), p.Behind() }()
+		defer func() { h.at, h.behind = h.d.known.Seen(h.sid, p.Place()), p.Behind() }()
 	}
 	h.d.rests.Forget(h.sid + away)
 	ready()
-	h.whole()
+	l := *h.lease.Load()
+	l.Forgotten = false // the store has everything of the case again
+	h.lease.Store(&l)
 	var wg sync.WaitGroup
 	defer wg.Wait()
 	live, lost := context.WithCancelCause(ctx)

@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 
+	"ghostbot/bot/dormant"
 	"ghostbot/bot/forgotten"
+	"ghostbot/bot/standstill"
 	"ghostbot/store"
 )
 
@@ -18,22 +20,23 @@ func (d *Desk) recall(ctx context.Context) {
 	if err := d.known.Look(lctx); err != nil && ctx.Err() == nil && lctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
 		d.o.Log.Error("it is not known whether the store has lost open cases", "err", err)
 	}
+	d.wg.Go(func() { // they may be many, and nothing waits for it
+		d.known.Tell(ctx, 2*d.o.Lease, func(g forgotten.Held) {
+			(&holder{d: d, sid: g.SessionID, info: g.Case, at: g.Place}).post(ctx, standstill.Forgotten())
+		})
+	})
 }
 
 // regain takes the lease anew when the case ended here because the store knows nothing of its lease any more: nobody
 // else has it. What ran has ended.
 func (h *holder) regain(ctx context.Context, why error) bool {
-	if why == nil || h.info.Closed || errors.Is(why, store.ErrUnavailable) && !errors.Is(why, ErrLeaseLost) {
+	if why == nil || h.info.Closed {
 		return false
 	}
-	rctx, done := context.WithTimeout(ctx, h.d.o.Lease/6)
-	defer done()
-	l, err := store.Regain(rctx, h.d.o.DB, *h.lease.Load())
-	if err == nil {
-		h.lease.Store(&l)
-		h.woken, h.conns = true, nil
-	}
-	return err == nil
+	l, ok := dormant.Regain(ctx, h.d.o.DB, *h.lease.Load(), func() { h.tell(ctx, why) })
+	h.lease.Store(&l)
+	h.woken, h.conns = true, nil
+	return ok
 }
 
 // restored is [holder.void], and puts back what the store has lost of a case whose lease was forgotten.
@@ -50,11 +53,4 @@ func (h *holder) restored(ctx context.Context) (copied bool, err error) {
 		return err
 	})
 	return copied, err
-}
-
-// whole notes that the store has everything of the case again.
-func (h *holder) whole() {
-	l := *h.lease.Load()
-	l.Forgotten = false
-	h.lease.Store(&l)
 }

@@ -251,7 +251,7 @@ func (k *Keeper) look(ctx context.Context, sid string) {
 	k.mu.Unlock()
 	rctx, done := context.WithTimeout(ctx, k.o.Every)
 	asked := time.Now()
-	got, err := k.renew(rctx, l)
+	got, err := Renew(rctx, k.o.DB, l)
 	done()
 	if ctx.Err() != nil {
 		return // the lease is given up with the others
@@ -264,28 +264,58 @@ func (k *Keeper) look(ctx context.Context, sid string) {
 	}
 }
 
-// renew extends a lease. One that ran out, because this process or the store was slow, is taken
+// Renew extends a lease. One that ran out, because this process or the store was slow, is taken
 // again, if nobody had it meanwhile: a case that does nothing has nothing to look through. One that the store has
 // forgotten is taken as well, and its case wakes: whoever carries it on puts back what is known of it.
-func (k *Keeper) renew(ctx context.Context, l store.Lease) (store.Lease, error) {
-	got, err := k.o.DB.Renew(ctx, l)
+func Renew(ctx context.Context, db store.DB, l store.Lease) (store.Lease, error) {
+	got, err := db.Renew(ctx, l)
 	if !errors.Is(err, store.ErrFenced) {
 		return got, err
 	}
-	if got, gerr := store.Regain(ctx, k.o.DB, l); !errors.Is(gerr, store.ErrFenced) {
+	if got, gerr := store.Regain(ctx, db, l); !errors.Is(gerr, store.ErrFenced) {
 		return got, gerr
 	}
-	got, aerr := k.o.DB.Acquire(ctx, l.Scope, l.Owner, l.TTL)
+	got, aerr := db.Acquire(ctx, l.Scope, l.Owner, l.TTL)
 	switch {
 	case errors.Is(aerr, store.ErrUnavailable):
 		return got, aerr
 	case aerr != nil:
 		return got, err
 	case got.After != l.Fence:
-		_ = k.o.DB.Release(ctx, got) // else it ends by itself
+		_ = db.Release(ctx, got) // else it ends by itself
 		return got, err
 	}
+	got.Forgotten = l.Forgotten
 	return got, nil
+}
+
+// Regain takes a lease anew that the store has forgotten ([store.Regain]), and reports whether that was so. While the store
+// is away it is asked again, and each time people may be told: until the lease must have ended, and for as
+// long as ctx lasts when it was taken anew before, because what was put back of the case then is known to nobody else.
+func Regain(ctx context.Context, db store.DB, l store.Lease, away func()) (store.Lease, bool) {
+	ask := store.Regain
+	if l.Forgotten {
+		ask = Renew
+	}
+	for ends := time.Now().Add(l.TTL); ; {
+		rctx, done := context.WithTimeout(ctx, l.TTL/6)
+		got, err := ask(rctx, db, l)
+		done()
+		late := !l.Forgotten && time.Now().After(ends)
+		if err == nil || late || !errors.Is(err, store.ErrUnavailable) && !errors.Is(err, context.DeadlineExceeded) {
+			if err != nil {
+				return l, false
+			}
+			got.Forgotten = true
+			return got, true
+		}
+		away()
+		select {
+		case <-ctx.Done():
+			return l, false
+		case <-time.After(l.TTL / 12):
+		}
+	}
 }
 
 // settle takes what a renewal gave. A case of which something came meanwhile is due again at

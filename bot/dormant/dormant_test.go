@@ -35,6 +35,66 @@ func (f *faulty) Renew(ctx context.Context, l store.Lease) (store.Lease, error) 
 	return f.DB.Renew(ctx, l)
 }
 
+// forgetful is a store that has forgotten a lease, and does not answer at first.
+type forgetful struct {
+	*faulty
+	mute  int // so many questions are not answered
+	gone  bool
+	asked int
+}
+
+func (f *forgetful) Regain(_ context.Context, l store.Lease) (store.Lease, error) {
+	f.asked++
+	switch {
+	case f.asked <= f.mute:
+		return store.Lease{}, store.ErrUnavailable
+	case !f.gone:
+		return store.Lease{}, store.ErrFenced
+	}
+	l.Forgotten = true
+	return l, nil
+}
+
+// TestRegain: a lease that was forgotten is asked for while the store is away, until it must have ended.
+func TestRegain(t *testing.T) {
+	b := newBench(t, time.Minute)
+	l, err := b.db.Acquire(t.Context(), caseA, "one", 600*time.Millisecond)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]struct {
+		db   forgetful
+		ok   bool
+		told int
+	}{
+		"there":      {forgetful{gone: false}, false, 0},
+		"forgotten":  {forgetful{gone: true}, true, 0},
+		"away":       {forgetful{gone: true, mute: 2}, true, 2},
+		"away, kept": {forgetful{mute: 2}, false, 2},
+	} {
+		told := 0
+		c.db.faulty = b.db
+		got, ok := Regain(t.Context(), &c.db, l, func() { told++ })
+		if ok != c.ok || got.Forgotten != c.ok || told != c.told || got.Fence != l.Fence {
+			t.Errorf("%s: %v, %+v, told %d times", name, ok, got, told)
+		}
+	}
+	began := time.Now()
+	if _, ok := Regain(t.Context(), &forgetful{faulty: b.db, gone: true, mute: 1 << 30}, l, func() {}); ok || time.Since(began) < l.TTL || time.Since(began) > 20*l.TTL {
+		t.Errorf("away for long: %v after %s", ok, time.Since(began))
+	}
+	if l, err = b.db.Acquire(t.Context(), caseB, "one", time.Minute); err != nil {
+		t.Fatal(err)
+	}
+	l.Forgotten = true
+	l.TTL = 600 * time.Millisecond
+	b.db.down.Store(true)
+	time.AfterFunc(2*l.TTL, func() { b.db.down.Store(false) })
+	if got, ok := Regain(t.Context(), &forgetful{faulty: b.db}, l, func() {}); !ok || !got.Forgotten {
+		t.Errorf("taken anew before, away for longer than a lease: %v, %+v", ok, got)
+	}
+}
+
 // woken is a call of Wake.
 type woken struct {
 	sid  string

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"ghostbot/bot/record"
 	"ghostbot/bot/thread"
@@ -29,7 +30,10 @@ type Cases struct {
 
 type known struct {
 	record.Case
-	lapsed bool // its lease is somebody else's, or nobody's
+	at     thread.Place // where people see it, when it was let go of last
+	lapsed bool         // its lease is somebody else's, or nobody's
+	missed time.Time    // the store did not know it since, while it was lapsed; zero: it did
+	told   bool         // [Cases.Gone] has named it
 }
 
 // New returns a Cases that knows none.
@@ -41,7 +45,35 @@ func New(db store.DB, log *slog.Logger) *Cases {
 func (c *Cases) Keep(info record.Case) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.known[info.SessionID] = &known{Case: info}
+	k := &known{Case: info}
+	if was := c.known[info.SessionID]; was != nil {
+		k.at = was.at
+	}
+	c.known[info.SessionID] = k
+}
+
+// Seen notes where people see a case, and returns that.
+func (c *Cases) Seen(sid string, at thread.Place) thread.Place {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if k := c.known[sid]; k != nil && at.Thread != "" {
+		k.at = at
+	}
+	return at
+}
+
+// Gone names, once, the cases that nobody carries on because the store has lost them, and where people see them: it
+// did not know them for as long as whoever had them last would have put them back in.
+func (c *Cases) Gone(patience time.Duration) (gone []Held) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, sid := range slices.Sorted(maps.Keys(c.known)) {
+		if k := c.known[sid]; k.lapsed && !k.told && !k.missed.IsZero() && time.Since(k.missed) >= patience {
+			k.told = true
+			gone = append(gone, Held{Case: k.Case, Place: k.at})
+		}
+	}
+	return gone
 }
 
 // Of is what [Cases.Keep] was told.
@@ -59,7 +91,7 @@ func (c *Cases) Lapsed(sid string, ended bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if k := c.known[sid]; k != nil {
-		c.known[sid] = &known{k.Case, true}
+		c.known[sid] = &known{Case: k.Case, at: k.at, lapsed: true}
 	}
 	if ended {
 		delete(c.known, sid)
@@ -103,6 +135,15 @@ func (c *Cases) Missing() string {
 	}
 	return fmt.Sprintf("it has lost %d open cases, because somebody deleted keys there or it came up empty: %s%s; what this process still holds it puts back within seconds; what stays named here: 'ghostbot audit show ID' on the machine that carried it says how far it came, open it anew",
 		len(names), strings.Join(names[:min(shown, len(names))], ", "), more)
+}
+
+// Tell says of each of [Cases.Gone] that nobody carries it on.
+func (c *Cases) Tell(ctx context.Context, patience time.Duration, post func(Held)) {
+	for _, g := range c.Gone(patience) {
+		if ctx.Err() == nil {
+			post(g)
+		}
+	}
 }
 
 // lookMax is how many cases are looked at each time.
@@ -157,6 +198,11 @@ func (c *Cases) look(ctx context.Context, sid string, k *known) (gone bool, err 
 		return false, err
 	case k.lapsed:
 		c.Lost(sid, "this process does not carry it any more and puts nothing back; its journals are in the files of the machines that carried it")
+		c.mu.Lock()
+		if k.missed.IsZero() {
+			k.missed = time.Now()
+		}
+		c.mu.Unlock()
 		return false, nil
 	}
 	m, err := thread.Load(ctx, c.db, sid)

@@ -158,6 +158,34 @@ func TestLapsed(t *testing.T) {
 	}
 }
 
+// TestGone: people of a case that nobody puts back are told once, where they saw it last, and not before whoever holds it
+// had the time to do so.
+func TestGone(t *testing.T) {
+	b := newBench(t)
+	b.cases.Seen(sid, place)
+	b.cases.Keep(info(sid))
+	b.s.Do("FLUSHALL")
+	b.look()
+	if gone := b.cases.Gone(0); len(gone) != 0 {
+		t.Errorf("this process carries it: %+v", gone)
+	}
+	b.cases.Lapsed(sid, false)
+	if gone := b.cases.Gone(0); len(gone) != 0 {
+		t.Errorf("nobody has looked: %+v", gone)
+	}
+	b.look()
+	if gone := b.cases.Gone(time.Minute); len(gone) != 0 {
+		t.Errorf("somebody may put it back: %+v", gone)
+	}
+	if gone := b.cases.Gone(0); len(gone) != 1 || gone[0].SessionID != sid || gone[0].Place != place {
+		t.Errorf("%+v", gone)
+	}
+	b.look()
+	if gone := b.cases.Gone(0); len(gone) != 0 {
+		t.Errorf("told twice: %+v", gone)
+	}
+}
+
 // TestNothingIsOverwritten: what stands there stays.
 func TestNothingIsOverwritten(t *testing.T) {
 	b := newBench(t)

@@ -22,6 +22,12 @@ func Message(err error, why string, many bool) show.Message {
 	return say(text)
 }
 
+// Forgotten says that the store has lost a case and that nobody carries it on.
+func Forgotten() show.Message {
+	return say("The store has lost what it had of this case: somebody deleted keys there (FLUSHALL, DEL), or it came up empty while nobody could hold the case. Nobody carries it on, and it does not continue by itself: " +
+		"the cards and buttons above decide nothing any more. How far it came is in the journals of the machine that carried it ('ghostbot audit show ID'). Open it anew with /ghost investigate.")
+}
+
 func say(text string) show.Message {
 	return show.Message{Key: "rest", Kind: show.KindLog, Text: text, Log: &show.LogView{What: "rests", Body: text}}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -147,4 +148,45 @@ func TestPartsLost(t *testing.T) {
 	if out, code := f.ghostbot("doctor"); code == 0 || !strings.Contains(out, "the store does not know 1 open cases") || !strings.Contains(out, left.sid) || strings.Contains(out, tr.sid) {
 		t.Errorf("doctor: %d, %s", code, out)
 	}
+}
+
+// emptied lets Redis come back without anything after a time.
+func emptied(t *testing.T, s *redis.Server, after time.Duration) {
+	t.Helper()
+	s.Kill()
+	if err := os.RemoveAll(filepath.Join(s.Dir, "appendonlydir")); err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(after)
+	s.Up()
+}
+
+// TestEmptyRestart lets Redis come back empty within a lease, after the outcome of a command could not be written: the case
+// that it ended is put back all the same. Then it is away for longer than a lease: nobody knows whether
+// another process had the case meanwhile, and its people are told that nobody carries it on.
+func TestEmptyRestart(t *testing.T) {
+	s := redis.Start(t)
+	f := newFleet(t, 2, s.URL(), "GHOST_LEASE=6s")
+	for _, l := range f.bots {
+		l.run()
+	}
+	tr := f.trap("incidents")
+	o := tr.click(tr.channel, f.approver(2), tr.card.TS, "Modify")
+	if o := f.submit(o.ViewID, f.approver(2), map[string]any{"command": "sleep 1"}); !o.OK {
+		t.Fatalf("edit: %+v", o)
+	}
+	tr.card = f.find(caseLimit, tr.channel, "checkout", "Approval needed: sleep")
+	if o, taken := tr.press(f.approver(0), "Approve"); !taken {
+		t.Fatalf("approve: %+v", o)
+	}
+	tr.until(20*time.Second, "the command runs", func() bool { n, _ := tr.runs(tr.sid, "sleep"); return n == 1 })
+	emptied(t, s, 1500*time.Millisecond)
+	tr.until(30*time.Second, "the case is put back", func() bool { return tr.told("store has lost what it had") })
+	if !tr.told("Resting: ") {
+		t.Error("the outcome could be written: the test tests nothing")
+	}
+	tr.until(20*time.Second, "it goes on", func() bool { n, unknown := tr.runs(tr.sid, "sleep"); return n == 1 && unknown })
+
+	emptied(t, s, 8*time.Second)
+	tr.until(60*time.Second, "people are told that it is lost", func() bool { return tr.told("Nobody carries it on") })
 }
