@@ -22,6 +22,7 @@
 //
 //	open/{key}             an opening: once-key, session id and request in one value
 //	thread/{place}         which case a thread belongs to
+//	at/{sid}               which thread a case has: it has begun
 //	door/{channel}         changes with each case that is opened there
 //
 // # Who writes

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"ghostbot/bot/dormant"
+	"ghostbot/bot/forgotten"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/thread"
@@ -78,7 +79,7 @@ func (h *holder) acquire(ctx context.Context, was *dormant.Case) error {
 		h.lease.Store(&was.Lease)
 		return nil
 	}
-	l, err := h.d.o.DB.Acquire(ctx, h.sid, h.d.o.Owner, h.d.o.Lease)
+	l, err := forgotten.Acquire(ctx, h.d.o.DB, h.sid, h.d.o.Owner, h.d.o.Lease)
 	h.lease.Store(&l)
 	if err == nil && l.After == 0 { // the first lease, or all of the case was deleted since it was read
 		if _, err = h.d.Case(ctx, h.sid); err != nil {

@@ -196,6 +196,19 @@ func Tells(db DB) bool {
 	return ok && t.Tells()
 }
 
+// Again is Acquire of a scope that is known to have had a lease. Where the store has no trace of it, all of the scope was
+// deleted: whoever holds it may put it back ([Regain]), so it counts as held until a whole lease time has passed,
+// and whoever takes it then takes it as one that may have lost something. A store that cannot tell acquires it.
+func Again(ctx context.Context, db DB, scope, owner string, ttl time.Duration) (Lease, error) {
+	a, ok := db.(interface {
+		Again(ctx context.Context, scope, owner string, ttl time.Duration) (Lease, error)
+	})
+	if !ok {
+		return db.Acquire(ctx, scope, owner, ttl)
+	}
+	return a.Again(ctx, scope, owner, ttl)
+}
+
 // Regain takes a lease anew that l's holder has not lost to anybody: the store has no trace of any lease of the
 // scope (somebody deleted its keys), and l has not expired by the store's clock, so that nobody
 // else can have had it before they went. [ErrFenced] otherwise, and from a store that cannot tell.

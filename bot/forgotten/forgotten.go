@@ -13,6 +13,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"ghostbot/agent"
 	"ghostbot/bot/proposal"
@@ -45,6 +46,17 @@ func absent(ctx context.Context, db store.DB, c store.Commit, values, always []s
 		}
 	}
 	return false, fmt.Errorf("put back in %s: %w", c.Scope, store.ErrConflict)
+}
+
+// Acquire takes the lease of a case. That of one that has a thread was taken before ([store.Again]).
+func Acquire(ctx context.Context, db store.DB, sid, owner string, ttl time.Duration) (store.Lease, error) {
+	switch at, err := thread.At(ctx, db, sid); {
+	case err != nil:
+		return store.Lease{}, err
+	case at != (thread.Place{}):
+		return store.Again(ctx, db, sid, owner, ttl)
+	}
+	return db.Acquire(ctx, sid, owner, ttl)
 }
 
 // Held is what the holder of a case knows of it.
@@ -140,7 +152,11 @@ func Deployment(ctx context.Context, db store.DB, c record.Case, at thread.Place
 	name := []byte(`"` + c.SessionID + `"`)
 	values := []store.Write{{Key: record.Key(c.SessionID), Data: data}, {Key: store.Key{Scope: store.Deployment, Name: "open/" + store.KeyPart(c.Opening.Delivery)}, Data: name}}
 	if at.Thread != "" {
-		values = append(values, store.Write{Key: thread.Key(at), Data: name})
+		place, err := json.Marshal(at)
+		if err != nil {
+			return false, err
+		}
+		values = append(values, store.Write{Key: thread.Key(at), Data: name}, store.Write{Key: thread.AtKey(c.SessionID), Data: place})
 	}
 	open := record.Active(c)
 	return absent(ctx, db, store.Commit{Scope: store.Deployment}, append(values, open[1:]...), open[:1])

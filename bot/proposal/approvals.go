@@ -100,7 +100,9 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 		var until time.Time
 		var ok bool
 		var err error
-		d, until, ok, err = a.look(ctx, p.ID, &seen)
+		if d, until, ok, err = a.look(ctx, p.ID, &seen); errors.Is(err, store.ErrNotFound) {
+			d, ok, err = a.offer(ctx, p) // somebody deleted it, which is nobody's denial
+		}
 		return ok, until, err
 	})
 	if errors.Is(err, agent.ErrStopped) {

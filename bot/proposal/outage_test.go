@@ -94,3 +94,36 @@ func TestOutageIsNoAnswer(t *testing.T) {
 		})
 	}
 }
+
+// TestDeletedIsNoDenial: a proposal that somebody deletes while it waits can be answered again.
+func TestDeletedIsNoDenial(t *testing.T) {
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := file.Open(dir, file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer db.Close()
+		a := &Approvals{DB: db, SessionID: "ghost_20260314_104512", Access: access.Rules{Approvers: []string{"U1"}}, Fence: func() uint64 { return 0 }}
+		p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: "ghost_20260314_104512_001", Class: safeexec.Risky, Expires: time.Now().Add(time.Hour)}
+		time.AfterFunc(time.Minute, func() {
+			if err := db.Commit(context.Background(), store.Commit{Scope: a.SessionID, Writes: []store.Write{{Key: Key(a.SessionID, p.ID)}}}); err != nil {
+				t.Error(err)
+			}
+		})
+		time.AfterFunc(2*time.Minute, func() {
+			s, err := Load(context.Background(), db, a.SessionID, p.ID)
+			if err != nil || s.State != StatePending {
+				t.Errorf("%+v, %v", s, err)
+				return
+			}
+			s.State, s.By, s.UseBy = StateApproved, "U1", time.Now().Add(UseBy)
+			if err := s.Put(context.Background(), db, a.SessionID, nil, nil); err != nil {
+				t.Error(err)
+			}
+		})
+		if d, err := a.Ask(t.Context(), p); err != nil || d.Action != safeexec.Approve || d.By != "U1" {
+			t.Errorf("%+v, %v", d, err)
+		}
+	})
+}

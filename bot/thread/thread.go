@@ -196,8 +196,10 @@ func MessagesKey(sid string) store.Key { return store.Key{Scope: sid, Name: "mes
 func Load(ctx context.Context, db store.DB, sid string) (Map, error) {
 	m := Map{Sent: map[string]Sent{}}
 	v, err := db.Get(ctx, MessagesKey(sid))
-	if errors.Is(err, store.ErrNotFound) {
-		return m, nil
+	if errors.Is(err, store.ErrNotFound) { // nothing was shown yet, or somebody deleted it
+		m.Place, err = At(ctx, db, sid)
+		m.Unsure = m.Place != (Place{})
+		return m, err
 	}
 	if err != nil {
 		return m, err
@@ -772,7 +774,15 @@ func (p *Projector) mark(ctx context.Context, key string, s Sent) error {
 // case the thread belongs to.
 func (p *Projector) thread(ctx context.Context, addr string) error {
 	p.m.Place.Thread = addr
-	_, _, err := p.db.Once(ctx, Key(p.m.Place), []byte(`"`+p.sid+`"`))
+	at, err := json.Marshal(p.m.Place)
+	if err != nil {
+		return err
+	}
+	err = p.db.Commit(ctx, store.Commit{Scope: store.Deployment, Guards: []store.Guard{{Key: Key(p.m.Place), Version: store.Absent}},
+		Writes: []store.Write{{Key: Key(p.m.Place), Data: []byte(`"` + p.sid + `"`)}, {Key: AtKey(p.sid), Data: at}}})
+	if errors.Is(err, store.ErrConflict) { // both were written
+		return nil
+	}
 	return err
 }
 
@@ -801,6 +811,25 @@ func messageHash(m show.Message) string {
 // Key is where the deployment keeps which case a thread belongs to.
 func Key(p Place) store.Key {
 	return store.Key{Scope: store.Deployment, Name: "thread/" + store.KeyPart(p.Transport+" "+p.Channel+" "+p.Thread)}
+}
+
+// AtKey is where the deployment keeps which thread a case has: the case has begun then, and if its own scope has
+// nothing, somebody deleted that.
+func AtKey(sid string) store.Key { return store.Key{Scope: store.Deployment, Name: "at/" + sid} }
+
+// At is what [AtKey] holds; nothing: the case has no thread yet.
+func At(ctx context.Context, db store.DB, sid string) (p Place, err error) {
+	v, err := db.Get(ctx, AtKey(sid))
+	if errors.Is(err, store.ErrNotFound) {
+		return p, nil
+	}
+	if err == nil {
+		err = json.Unmarshal(v.Data, &p)
+	}
+	if err != nil {
+		return p, fmt.Errorf("thread of %s: %w", sid, err)
+	}
+	return p, nil
 }
 
 // Told remembers what people were told. The zero value is ready.

@@ -190,3 +190,58 @@ func TestEmptyRestart(t *testing.T) {
 	emptied(t, s, 8*time.Second)
 	tr.until(60*time.Second, "people are told that it is lost", func() bool { return tr.told("Nobody carries it on") })
 }
+
+// TestScopeGone deletes all that Redis has of one case and nothing else, as the restart of one node of a cluster may.
+// Whoever holds the case puts it back, and nobody else takes it for a new one. When its holder is dead another
+// one begins it anew, in its thread, where people are told; an answer from before does not count.
+func TestScopeGone(t *testing.T) {
+	t.Parallel()
+	s := redis.Start(t)
+	f := newFleet(t, 2, s.URL())
+	f.bots[0].run()
+	tr := f.trap("incidents")
+	f.bots[1].run()
+	gone := func() {
+		s.Do(append([]string{"DEL"}, strings.Fields(s.Do("KEYS", "gb1:ghostbot:{"+tr.sid+"}:*"))...)...)
+	}
+	owner := func() string { return strings.TrimSpace(s.Do("HGET", "gb1:ghostbot:{"+tr.sid+"}:lease", "owner")) }
+	first := owner()
+	for range 3 {
+		gone()
+		f.until(10*time.Second, "somebody has the case", func() bool { return owner() != "" })
+		if now := owner(); now != first {
+			t.Fatalf("%s took the case of %s", now, first)
+		}
+		tr.renewed()
+	}
+	f.bots[0].kill()
+	gone()
+	f.until(30*time.Second, "another one has the case", func() bool { return owner() != "" && owner() != first })
+	tr.lab = f.bots[1]
+	f.until(30*time.Second, "the command is asked for again", func() bool {
+		n := 0
+		for _, e := range f.bots[1].journal(tr.sid) {
+			if e.Kind == "history_lost" || e.Kind == "proposed" && strings.Contains(string(e.Body), `"RISKY"`) {
+				n++
+			}
+		}
+		return n == 2
+	})
+	second := owner()
+	s.Do("DEL", "gb1:ghostbot:{"+tr.sid+"}:v:messages") // only what was shown
+	f.bots[1].kill()
+	f.bots[0].run()
+	f.until(30*time.Second, "the first one has the case again", func() bool { return owner() != "" && owner() != second })
+	tr.lab = f.bots[0]
+	tr.until(30*time.Second, "people see it", func() bool { return tr.told("Take-over") })
+	roots := 0
+	for _, m := range f.messages("incidents") {
+		if strings.HasPrefix(m.Text, "Investigating") {
+			roots++
+		}
+	}
+	if roots != 1 || tr.starts() != 0 {
+		t.Errorf("%d threads, %d starts of the command; want one thread and no start", roots, tr.starts())
+	}
+	f.verified(tr.sid)
+}

@@ -12,13 +12,22 @@ import (
 // Acquire implements [store.DB]. In a new epoch the lease counts as held until a whole
 // lease time has passed since this process met the epoch.
 func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duration) (store.Lease, error) {
+	return db.take(ctx, scope, owner, ttl, "")
+}
+
+// Again is [store.Again].
+func (db *DB) Again(ctx context.Context, scope, owner string, ttl time.Duration) (store.Lease, error) {
+	return db.take(ctx, scope, owner, ttl, "again")
+}
+
+func (db *DB) take(ctx context.Context, scope, owner string, ttl time.Duration, again string) (store.Lease, error) {
 	l := store.Lease{Scope: scope, Owner: owner, TTL: ttl}
 	if err := store.CheckLease(l); err != nil {
 		return store.Lease{}, err
 	}
 	past := ""
 	for range 3 {
-		r, l, err := db.acquire(ctx, l, past, "")
+		r, l, err := db.acquire(ctx, l, past, "", again)
 		if err != nil || r[0] == "ok" {
 			return l, err
 		}
@@ -37,9 +46,9 @@ func (db *DB) Acquire(ctx context.Context, scope, owner string, ttl time.Duratio
 }
 
 // acquire runs acquire.lua; l is the lease when it answers ok.
-func (db *DB) acquire(ctx context.Context, l store.Lease, past, had string) ([]string, store.Lease, error) {
+func (db *DB) acquire(ctx context.Context, l store.Lease, past, had, again string) ([]string, store.Lease, error) {
 	asked := time.Now()
-	r, err := db.write(ctx, "acquire", l.Scope, []string{db.key(l.Scope, "lease"), db.key(l.Scope, "tails")}, l.Owner, l.TTL.Microseconds(), past, strconv.FormatUint(db.top.Load(), 10), had)
+	r, err := db.write(ctx, "acquire", l.Scope, []string{db.key(l.Scope, "lease"), db.key(l.Scope, "tails")}, l.Owner, l.TTL.Microseconds(), past, strconv.FormatUint(db.top.Load(), 10), had, again)
 	if err != nil {
 		return nil, store.Lease{}, fmt.Errorf("acquire %s: %w", l.Scope, err)
 	}
@@ -60,7 +69,7 @@ func (db *DB) acquire(ctx context.Context, l store.Lease, past, had string) ([]s
 // Regain is [store.Regain]. [DB.Native] answers false until [DB.Adopt], and what the process believed of the
 // registry of scopes is looked at anew: it may be gone as well.
 func (db *DB) Regain(ctx context.Context, l store.Lease) (store.Lease, error) {
-	r, l, err := db.acquire(ctx, store.Lease{Scope: l.Scope, Owner: l.Owner, TTL: l.TTL}, "", strconv.FormatInt(l.Expires.UnixMicro(), 10))
+	r, l, err := db.acquire(ctx, store.Lease{Scope: l.Scope, Owner: l.Owner, TTL: l.TTL}, "", strconv.FormatInt(l.Expires.UnixMicro(), 10), "")
 	if err != nil {
 		return store.Lease{}, err
 	}

@@ -530,6 +530,51 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
+// TestAgain: of a scope all of which was deleted, who knows that it had a lease waits for a lease time, in which its
+// holder regains it, and then finds it not looked through; who does not know takes it as new.
+func TestAgain(t *testing.T) {
+	s := sim.Start(t)
+	ctx, ttl := t.Context(), time.Second
+	db, other := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")}), openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	all := "gb1:ghostbot:{" + sid + "}:"
+	l, err := db.Acquire(ctx, sid, "one", ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Do("DEL", all+"lease")
+	if _, err := other.Again(ctx, sid, "two", ttl); !errors.Is(err, store.ErrHeld) {
+		t.Fatalf("somebody else acquires it at once: %v", err)
+	}
+	if l, err = db.Regain(ctx, l); err != nil {
+		t.Fatalf("its holder regains it: %v", err)
+	}
+	if err := db.Release(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	s.Do("DEL", all+"lease")
+	time.Sleep(ttl) // since the other one met it first
+	l, err = other.Again(ctx, sid, "two", ttl)
+	for end := time.Now().Add(3 * ttl); errors.Is(err, store.ErrHeld) && time.Now().Before(end); l, err = other.Again(ctx, sid, "two", ttl) {
+		time.Sleep(ttl / 10)
+	}
+	if err != nil {
+		t.Fatalf("after a lease time: %v", err)
+	}
+	if native, from, _, err := other.Native(ctx, sid); native || from != Gone || err != nil {
+		t.Errorf("native: %v, from %q, %v", native, from, err)
+	}
+	if err := other.Release(ctx, l); err != nil {
+		t.Fatal(err)
+	}
+	s.Do("DEL", all+"lease")
+	if _, err := db.Acquire(ctx, sid, "one", ttl); err != nil {
+		t.Fatalf("as a new one: %v", err)
+	}
+	if native, _, _, err := db.Native(ctx, sid); !native || err != nil {
+		t.Errorf("as a new one: native %v, %v", native, err)
+	}
+}
+
 // TestRegain deletes what the store has while a lease is held: its holder gets it again, with a larger fence, until the
 // lease would have ended; nobody else does before, and what is left of the scope counts as not looked through.
 func TestRegain(t *testing.T) {

@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"slices"
 	"sync"
+	"time"
 
 	"ghostbot/store"
 )
@@ -68,6 +69,11 @@ func New(db store.DB, keys []Key) *DB {
 
 // Tells is [store.Tells] of what is sealed.
 func (d *DB) Tells() bool { return store.Tells(d.DB) }
+
+// Again is [store.Again] of what is sealed.
+func (d *DB) Again(ctx context.Context, scope, owner string, ttl time.Duration) (store.Lease, error) {
+	return store.Again(ctx, d.DB, scope, owner, ttl)
+}
 
 // Regain is [store.Regain] of what is sealed.
 func (d *DB) Regain(ctx context.Context, l store.Lease) (store.Lease, error) {

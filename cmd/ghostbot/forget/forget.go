@@ -232,7 +232,7 @@ func free(ctx context.Context, db store.DB, sid string) error {
 // about are the deployment's values about one case, as their deletion.
 func about(ctx context.Context, db store.DB, sid string) ([]store.Write, error) {
 	var out []store.Write
-	for _, prefix := range []string{"case/", "active/", "channel-", "open/", "thread/", "feedback/"} {
+	for _, prefix := range []string{"case/", "active/", "channel-", "open/", "thread/", "at/", "feedback/"} {
 		vs, err := db.List(ctx, store.Deployment, prefix)
 		if err != nil {
 			return nil, err

@@ -23,6 +23,12 @@ type timed struct {
 // Tells is [store.Tells] of what is observed.
 func (t *timed) Tells() bool { return store.Tells(t.DB) }
 
+// Again is [store.Again] of what is observed.
+func (t *timed) Again(ctx context.Context, scope, owner string, ttl time.Duration) (l store.Lease, err error) {
+	defer t.since("acquire", time.Now(), &err)
+	return store.Again(ctx, t.DB, scope, owner, ttl)
+}
+
 // Regain is [store.Regain] of what is observed.
 func (t *timed) Regain(ctx context.Context, l store.Lease) (n store.Lease, err error) {
 	defer t.since("regain", time.Now(), &err)

@@ -3,12 +3,12 @@
 -- KEYS  1 lease, 2 tails
 -- ARGV  1 owner, 2 µs, 3 epoch that the caller has waited out ('': none), 4 the largest fence that
 --       the caller knows of, 5 when the lease expires that the caller has and the store knows nothing of
---       ('': it has none)
+--       ('': it has none), 6 'again': the scope had a lease, so that having none means it was deleted ('': not known)
 -- returns  {'ok', fence, expires, commits of people so far, the fence before, of
 --          this epoch, or 0} {'held', µs left} {'newer', format}
 --          {'epoch', replication id}: the store is another one since the last lease, or
 --          is the same with a past that may be missing; the caller waits one lease time by its own clock
---          {'epoch', 'gone'}: the scope has lines and no lease, which somebody deleted; the same wait
+--          {'epoch', 'gone'}: the scope has lines, or had a lease, and has no lease, which somebody deleted; the same wait
 --          {'fence'}: with 5, when there is a lease, or was one since that one expired; not when it is the one
 --          that the caller got by 5 before and did not hear of
 --          {'poisoned', 'fence', why}
@@ -20,7 +20,7 @@
 --
 -- A scope whose lease was deleted, alone or with all the rest, may have lost more: its epoch is then
 -- another one than that of its lease, until it was looked through. Only the holder of the lease that is gone
--- can know that everything is; whoever else finds nothing at all finds a new scope.
+-- can know that everything is; whoever else finds nothing at all finds a new scope, unless they know better (6).
 --
 -- A lease ends one lease time from now at the latest, whatever stands there: a clock that was set back, or a
 -- hand, would keep everybody from the scope for as long. Whoever holds it renewed before now, and stops by its own
@@ -37,7 +37,7 @@ if l[2] and ttl and (tonumber(l[3]) or 0) > now + ttl then
 end
 local had = tonumber(ARGV[5])
 if had and (now >= had or l[1] and (l[2] ~= ARGV[1] or l[5] ~= 'gone')) then return {'fence'} end
-local gone = not l[1] and (had or l[5] == 'gone' or redis.call('EXISTS', lease) == 0 and redis.call('EXISTS', KEYS[2]) == 1)
+local gone = not l[1] and (had or l[5] == 'gone' or redis.call('EXISTS', lease) == 0 and (ARGV[6] == 'again' or redis.call('EXISTS', KEYS[2]) == 1))
 if gone and not had and ARGV[3] ~= 'gone' then return {'epoch', 'gone'} end
 if l[1] and not tonumber(l[1]) then l[1] = false end
 local fence = math.max(tonumber(l[1] or '0') or 0, tonumber(ARGV[4]))
