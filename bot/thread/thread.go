@@ -711,12 +711,10 @@ func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash strin
 		}
 		hash = ""
 	}
-	if !s.Posting && addr == "" {
-		if err := p.mark(ctx, m.Key, Sent{Posting: true}); err != nil {
+	if addr == "" {
+		if err := p.claim(ctx, m.Key, s); err != nil {
 			return err
 		}
-	}
-	if addr == "" {
 		hash = messageHash(m)
 		m.Tried = p.files.begin(m)
 		addr, err = p.front.Post(ctx, p.m.Place, p.full(m))
@@ -750,6 +748,25 @@ func (p *Projector) shown(m show.Message) {
 	if delete(p.asks, m.Key); waits(m) {
 		p.asks[m.Key] = true
 	}
+}
+
+// stale is when a store's word that this process may post is old: the process may have been paused since it asked,
+// and another one may have the case.
+const stale = time.Second
+
+// claim marks a message as one that is being posted, or, after a look for it, asks whether this process still may. A
+// process that was paused meanwhile asks again: what it sends then cannot be taken back.
+func (p *Projector) claim(ctx context.Context, key string, s Sent) error {
+	began := time.Now()
+	if !s.Posting {
+		if err := p.mark(ctx, key, Sent{Posting: true}); err != nil {
+			return err
+		}
+	}
+	if !s.Posting && time.Since(began) < stale {
+		return nil
+	}
+	return p.save(ctx)
 }
 
 // mark stores what is known of a message. A mark that is not stored is none, or the

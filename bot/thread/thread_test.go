@@ -834,3 +834,52 @@ func (h *full) Post(ctx context.Context, p Place, m show.Message) (string, error
 	}
 	return h.wall.Post(ctx, p, m)
 }
+
+// paused is a store after the first answer of which the process stands still until another one has the case.
+type paused struct {
+	store.DB
+	once sync.Once
+	take func()
+}
+
+func (d *paused) Commit(ctx context.Context, c store.Commit) error {
+	err := d.DB.Commit(ctx, c)
+	d.once.Do(d.take)
+	return err
+}
+
+// TestPausedPostsNothing: who was paused between the store's word and the post asks again, and is told that another
+// process has the case.
+func TestPausedPostsNothing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		under, err := file.Open(t.TempDir(), file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer under.Close()
+		l, err := under.Acquire(t.Context(), testSID, "me", 3*time.Second)
+		if err != nil {
+			t.Fatal(err)
+		}
+		db := &paused{DB: under, take: func() {
+			time.Sleep(5 * time.Second)
+			if _, err := under.Acquire(t.Context(), testSID, "other", time.Minute); err != nil {
+				t.Error(err)
+			}
+		}}
+		feed, w := &tape{changed: make(chan struct{})}, &wall{}
+		feed.add(t, "opened", agent.Opened{Symptom: "checkout gives 502", Requester: "U0"})
+		p, err := New(t.Context(), Options{DB: db, Board: w, Feed: feed, Log: slog.New(slog.DiscardHandler), SessionID: testSID,
+			Fence: func() uint64 { return l.Fence }, Rules: show.Rules{Needed: func(string, string) int { return 1 }},
+			Place: Place{Transport: "slack", Channel: "C1"}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
+		defer stop()
+		p.Run(ctx)
+		if got := w.take(); len(got) != 0 {
+			t.Errorf("posted: %q", got)
+		}
+	})
+}
