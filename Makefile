@@ -70,14 +70,14 @@ check:
 unit:
 	@echo "== tests with the race detector"
 	@rm -f $(SKIPS)
-	@# two packages at a time, but for those with real time-outs (scripts/alone). A program with the race detector
+	@# vet has been run (check); two packages at a time, but for those with real time-outs (scripts/alone). A program with the race detector
 	@# sleeps for a second before it ends, to hear of late races: each verb of each script, too
 	@lock=$$(mktemp) && trap 'rm -f $$lock' EXIT && TEST_SKIPS=$(SKIPS) GORACE=atexit_sleep_ms=50 LOCK=$$lock bash -o pipefail -c \
-		'$(GO) test -race -p 2 -exec "\"$(CURDIR)/scripts/alone\" $$LOCK" -timeout 35m -v ./... 2>&1 | scripts/results'
+		'$(GO) test -race -vet=off -p 2 -exec "\"$(CURDIR)/scripts/alone\" $$LOCK" -timeout 35m -v ./... 2>&1 | scripts/results'
 
 faults:
 	@echo "== tests with injected faults"
-	@$(GO) test -tags faultinject -timeout 20m ./audit ./store/file ./internal/fault/...
+	@$(GO) test -vet=off -tags faultinject -timeout 20m ./audit ./store/file ./internal/fault/...
 
 e2e:
 	@echo "== end to end, with a sample of the kill points"
