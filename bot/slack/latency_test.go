@@ -66,12 +66,16 @@ func clerk(ctx context.Context, p *plant, think func() time.Duration) func() []r
 							mu.Lock()
 							pressed[ts] = time.Now()
 							mu.Unlock()
+							before := len(p.told(e.Channel, personID(0)))
 							out, err := p.sim.Click(slacksim.Click{TS: ts, Channel: e.Channel, User: personID(0), Label: "Approve", WaitMS: 1500})
 							if err != nil || !out.OK {
 								p.t.Errorf("press: %+v, %v", out, err)
 							}
+							if len(out.Ephemerals) == 0 {
+								time.Sleep(10 * time.Second) // where Slack limits that call, they are told later
+							}
 							mu.Lock()
-							told = len(out.Ephemerals) > 0 && !pressed[ts].IsZero()
+							told = len(p.told(e.Channel, personID(0))) > before && !pressed[ts].IsZero()
 							mu.Unlock()
 						}
 					})
