@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"math/rand/v2"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -357,11 +358,30 @@ func (r *riot) check(c *incident) {
 	}
 	if len(made) > approved || approved > len(sids) {
 		r.t.Errorf("%v: approved commands were started %d times and had %d effects", sids, approved, len(made))
+		for sid := range sids {
+			r.files(sid)
+		}
 	}
 	for decision, n := range c.pressed {
-		// An approval that was given before the store was replaced does not count, and the thread says so.
-		if decisions[decision] == 0 && !(lost && decision == "APPROVED") {
+		// An approval or an edit that was given before the store was replaced does not count, and the thread says so.
+		if decisions[decision] == 0 && !(lost && decision != "DENIED") {
 			r.t.Errorf("%v: %d times %s was taken and is not in the journal: %v", sids, n, decision, decisions)
+		}
+	}
+}
+
+// files shows what each bot's files have of a case's commands, what was set aside of them included.
+func (r *riot) files(sid string) {
+	for i, l := range r.bots {
+		names, _ := filepath.Glob(filepath.Join(l.state, "audit", "*"+sid+".jsonl*"))
+		for _, name := range names {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				r.t.Log(err)
+			}
+			for line := range strings.Lines(string(data)) {
+				r.t.Logf("bot %d %s: %.400s", i, filepath.Base(name), line)
+			}
 		}
 	}
 }
