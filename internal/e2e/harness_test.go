@@ -333,21 +333,7 @@ func (l *lab) command(channel, user, text string) outcome {
 
 func (l *lab) click(channel, user, ts, label string) outcome {
 	l.t.Helper()
-	o := l.post("/lab/click", map[string]any{"channel": l.chans[channel], "user": user, "ts": ts, "label": label})
-	// The workspace waits for a moment after the first thing that happens, which need not be the window.
-	for end := time.Now().Add(3 * time.Second); label == "Modify" && o.OK && o.ViewID == "" && o.private() == "" && time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
-		var views []struct {
-			ID   string `json:"id"`
-			User string `json:"user"`
-		}
-		l.get("/lab/views", &views)
-		for _, v := range views {
-			if v.User == user {
-				o.ViewID = v.ID
-			}
-		}
-	}
-	return o
+	return l.post("/lab/click", map[string]any{"channel": l.chans[channel], "user": user, "ts": ts, "label": label})
 }
 
 func (l *lab) submit(view, user string, values map[string]any) outcome {
