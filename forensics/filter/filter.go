@@ -44,7 +44,7 @@ func Parse(text string) (*Filter, error) {
 		}
 		t, used, ok := parse(strings.ToLower(w), arg)
 		if !ok {
-			return nil, fmt.Errorf("filter %q: %q: %w", text, strings.TrimSpace(w+" "+strings.Repeat(arg, used)), ErrSyntax)
+			return nil, fmt.Errorf("filter %q: %q: %w", text, strings.Join(words[i:min(i+1+used, len(words))], " "), ErrSyntax)
 		}
 		i += used
 		if t != nil {
