@@ -159,6 +159,7 @@ mutants:
 	@GHOST_MUTANTS=$${GHOST_MUTANTS:-100000} $(GO) test -count 1 -timeout 60m -run '^TestMutants$$' -v ./forensics
 
 screenshots: deps-test build
+	@scripts/deps pictures
 	@echo "== pictures of the documents, from the demo and a terminal"
 	@RECORD=$(CURDIR)/docs/images/terminal.txt $(GO) test -count 1 -run TestTerminalPicture ./cmd/ghostbot
 	@node $(SIM)/screenshots.mjs $(BIN)/ghostlab docs/images

@@ -47,13 +47,20 @@ async function around(locator, w, h) {
   return { x: Math.round(b.x + b.width / 2 - w / 2), y: Math.round(b.y + b.height / 2 - h / 2), width: w, height: h };
 }
 
+// whole is a clip of a message of the thread, over the whole width of its pane.
+async function whole(page, message) {
+  await message.scrollIntoViewIfNeeded();
+  const b = await message.boundingBox(), pane = await page.locator('#thread .feed').boundingBox();
+  const y = Math.max(pane.y, b.y);
+  return { x: pane.x, y, width: pane.width, height: Math.min(b.y + b.height, pane.y + pane.height) - y };
+}
+
 async function incident(browser, url) {
   const { page } = await open(browser, url, { viewport: { width: 1280, height: 800 }, deviceScaleFactor: scale, patience: 60_000, colorScheme: 'light', locale: 'en-GB' });
   await use(page, 'checkout gets 502');
   await thread(page);
   await card(page).waitFor();
-  const pane = await page.locator('#thread .feed').boundingBox();
-  await shoot(page, 'approval', { x: pane.x, y: pane.y + 56, width: pane.width, height: pane.height - 56 });
+  await shoot(page, 'approval', await whole(page, card(page)));
 
   const phone = await open(browser, url, { viewport: { width: 390, height: 844 }, deviceScaleFactor: scale, isMobile: true, hasTouch: true, patience: 60_000, colorScheme: 'dark', locale: 'en-GB' });
   await phone.page.locator('#channel .summary').last().tap();
@@ -120,9 +127,7 @@ async function twoPeople(browser) {
     const voted = page.locator('#thread .msg', { hasText: 'Approved 1 of 2' }).filter({ has: page.getByRole('button', { name: /^Approve/ }) }).last();
     await voted.waitFor();
     await modal(page).waitFor({ state: 'detached' });
-    await voted.scrollIntoViewIfNeeded();
-    const b = await voted.boundingBox(), pane = await page.locator('#thread .feed').boundingBox();
-    await shoot(page, 'one-of-two', { x: pane.x, y: Math.max(pane.y, b.y), width: pane.width, height: Math.min(b.height, pane.y + pane.height - Math.max(pane.y, b.y)) });
+    await shoot(page, 'one-of-two', await whole(page, voted));
   } finally {
     await end();
     fs.rmSync(path.dirname(secrets), { recursive: true });
