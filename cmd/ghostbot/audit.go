@@ -40,14 +40,14 @@ type auditFlags struct {
 func auditVerb(ctx context.Context, c *cli, args []string) error {
 	var f auditFlags
 	rest, err := c.flags("audit", args, func(fs *flag.FlagSet) {
-		fs.BoolVar(&f.json, "json", false, "")
-		fs.BoolVar(&f.stream, "stream", false, "")
-		fs.StringVar(&f.head, "head", "", "")
-		fs.StringVar(&f.rcaFile, "rca", "", "")
-		fs.StringVar(&f.keyFile, "key-file", os.Getenv("GHOST_JOURNAL_KEY_FILE"), "")
-		fs.StringVar(&f.output, "o", "", "")
-		fs.StringVar(&f.by, "by", "", "")
-		fs.StringVar(&f.reason, "reason", "", "")
+		fs.BoolVar(&f.json, "json", false, "print JSON; with show the exact lines")
+		fs.BoolVar(&f.stream, "stream", false, "read the journals in Redis, not the files here")
+		fs.StringVar(&f.head, "head", "", "verify: the case must have had this head of 32 or 64 digits: `HEX`")
+		fs.StringVar(&f.rcaFile, "rca", "", "verify: hold a report against the journals: `FILE`")
+		fs.StringVar(&f.keyFile, "key-file", os.Getenv("GHOST_JOURNAL_KEY_FILE"), "keys of the journals, separated by commas, in place of GHOST_JOURNAL_KEY_FILE: `FILE`")
+		fs.StringVar(&f.output, "o", "", "export: where to write the archive: `FILE`")
+		fs.StringVar(&f.by, "by", "", "delete: who wants it: `NAME`")
+		fs.StringVar(&f.reason, "reason", "", "delete: why: `TEXT`")
 	})
 	if err != nil {
 		return err

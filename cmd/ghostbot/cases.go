@@ -24,8 +24,8 @@ func cases(ctx context.Context, c *cli, args []string) error {
 	var asJSON bool
 	var like string
 	rest, err := c.flags("cases", args, func(fs *flag.FlagSet) {
-		fs.BoolVar(&asJSON, "json", false, "")
-		fs.StringVar(&like, "like", "", "")
+		fs.BoolVar(&asJSON, "json", false, "print a list of objects")
+		fs.StringVar(&like, "like", "", "only cases that look like a case or a text: `SID|TEXT`")
 	})
 	if err != nil {
 		return err

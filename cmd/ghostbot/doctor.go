@@ -12,7 +12,7 @@ import (
 // doctor checks what serve needs, a line each, without changing anything.
 func doctor(ctx context.Context, c *cli, args []string) error {
 	var asJSON bool
-	rest, err := c.flags("doctor", args, func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "") })
+	rest, err := c.flags("doctor", args, func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "print a list of objects") })
 	if err != nil {
 		return err
 	}

@@ -32,8 +32,8 @@ func classify(_ context.Context, c *cli, args []string) error {
 	var command string
 	args, command = commandTail(args)
 	rest, err := c.flags("classify", args, func(fs *flag.FlagSet) {
-		fs.BoolVar(&jsonl, "jsonl", false, "")
-		fs.BoolVar(&asJSON, "json", false, "")
+		fs.BoolVar(&jsonl, "jsonl", false, "read one JSON object a line, write one a line")
+		fs.BoolVar(&asJSON, "json", false, "print one JSON object")
 	})
 	if err != nil {
 		return err
@@ -83,7 +83,9 @@ func commandTail(args []string) (before []string, command string) {
 // redactVerb is the redactor as a filter.
 func redactVerb(_ context.Context, c *cli, args []string) error {
 	var jsonl bool
-	rest, err := c.flags("redact", args, func(fs *flag.FlagSet) { fs.BoolVar(&jsonl, "jsonl", false, "") })
+	rest, err := c.flags("redact", args, func(fs *flag.FlagSet) {
+		fs.BoolVar(&jsonl, "jsonl", false, "read one JSON object a line, write one a line")
+	})
 	if err != nil {
 		return err
 	}

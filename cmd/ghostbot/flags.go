@@ -14,8 +14,8 @@ import (
 // the arguments. Every verb takes --state-dir.
 func (c *cli) flags(name string, args []string, define func(*flag.FlagSet)) ([]string, error) {
 	fs := options.New(name)
-	fs.StringVar(&c.stateDir, "state-dir", "", "where files live")
-	fs.StringVar(&c.auditDir, "audit-dir", "", "where journals live")
+	fs.StringVar(&c.stateDir, "state-dir", "", "where state lives, in place of GHOST_STATE_DIR: `DIR`")
+	fs.StringVar(&c.auditDir, "audit-dir", "", "where journals and reports live, in place of GHOST_AUDIT_DIR: `DIR`")
 	if define != nil {
 		define(fs)
 	}

@@ -96,12 +96,12 @@ func interrupted(ctx context.Context) (context.Context, func()) {
 func investigateFlags(c *cli, args []string) (asked, error) {
 	var a asked
 	rest, err := c.flags("investigate", args, func(fs *flag.FlagSet) {
-		fs.Var(&a.resume, "resume", "")
-		fs.Var(&a.brain, "brain", "")
-		fs.Var(&a.model, "model", "")
-		fs.Var(&a.maxTurns, "max-turns", "")
-		fs.BoolVar(&a.safeOnly, "yes-safe-only", false, "")
-		fs.BoolVar(&a.cleanup, "cleanup", false, "")
+		fs.Var(&a.resume, "resume", "go on with the case `SID` of a terminal")
+		fs.Var(&a.brain, "brain", "who proposes, auto, gemini or playbook: `BRAIN`")
+		fs.Var(&a.model, "model", "name of the model that is asked: `NAME`")
+		fs.Var(&a.maxTurns, "max-turns", "turns before you are asked, 1 to 1000: `N`")
+		fs.BoolVar(&a.safeOnly, "yes-safe-only", false, "ask nobody: read-only probes run, everything else is denied")
+		fs.BoolVar(&a.cleanup, "cleanup", false, "look for what cases left in the cloud and here, and ask once")
 	})
 	if err != nil {
 		return a, err

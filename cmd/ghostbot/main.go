@@ -5,7 +5,6 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -15,6 +14,7 @@ import (
 	"syscall"
 
 	"ghostbot/cmd/ghostbot/ops"
+	"ghostbot/cmd/ghostbot/options"
 	"ghostbot/cmd/ghostbot/secrets"
 	"ghostbot/cmd/ghostbot/triage"
 	"ghostbot/safeexec"
@@ -93,8 +93,8 @@ func run(ctx context.Context, c *cli, args []string) int {
 	out := &sink{w: c.out}
 	c.out = out
 	err := dispatch(ctx, c, args)
-	if errors.Is(err, flag.ErrHelp) {
-		_, err = fmt.Fprintln(out, usageLine(args))
+	if help := (*options.Help)(nil); errors.As(err, &help) {
+		_, err = fmt.Fprint(out, usageLine(args)+"\n"+help.Flags)
 	}
 	if err == nil && out.err != nil {
 		err = fmt.Errorf("standard output: %w", out.err)

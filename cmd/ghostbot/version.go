@@ -40,7 +40,7 @@ func versionText() string {
 
 func version(_ context.Context, c *cli, args []string) error {
 	var asJSON bool
-	rest, err := c.flags("version", args, func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "") })
+	rest, err := c.flags("version", args, func(fs *flag.FlagSet) { fs.BoolVar(&asJSON, "json", false, "print one JSON object") })
 	if err != nil {
 		return err
 	}

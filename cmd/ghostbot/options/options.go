@@ -3,10 +3,13 @@
 package options
 
 import (
+	"cmp"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"reflect"
+	"slices"
 	"strings"
 	"time"
 )
@@ -35,13 +38,13 @@ func New(verb string) *flag.FlagSet {
 }
 
 // Parse reads flags and arguments in any order and returns the arguments. "--" ends
-// the flags. Every error but [flag.ErrHelp] is a sentence for whoever typed them.
+// the flags. Every error but a [Help] is a sentence for whoever typed them.
 func Parse(fs *flag.FlagSet, args []string) ([]string, error) {
 	var rest []string
 	for {
 		if err := fs.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
-				return nil, err
+				return nil, &Help{About(fs)}
 			}
 			return nil, errors.New(fs.Name() + ": " + Explain(err, fs))
 		}
@@ -115,4 +118,50 @@ func dashed(name string) string {
 		return "-" + name
 	}
 	return "--" + name
+}
+
+// Help is the error where flags ask for help. It is a [flag.ErrHelp].
+type Help struct {
+	Flags string // what [About] says of them
+}
+
+// Error implements error.
+func (h *Help) Error() string { return flag.ErrHelp.Error() }
+
+// Unwrap implements the interface of [errors.Is].
+func (h *Help) Unwrap() error { return flag.ErrHelp }
+
+// About has a line for each flag: its names, its value and its text. Names of one variable
+// stand in one line. The value is what stands between backquotes in the text; where the
+// text ends with it, behind a colon, it is left out there.
+func About(fs *flag.FlagSet) string {
+	type line struct {
+		of                 flag.Value
+		names, value, text string
+	}
+	var lines []*line
+	fs.VisitAll(func(f *flag.Flag) {
+		value, text := flag.UnquoteUsage(f)
+		var l *line
+		if i := slices.IndexFunc(lines, func(l *line) bool { return reflect.TypeOf(f.Value).Comparable() && l.of == f.Value }); i >= 0 {
+			l = lines[i]
+			l.names += ", " + dashed(f.Name)
+		} else {
+			l = &line{of: f.Value, names: dashed(f.Name)}
+			lines = append(lines, l)
+		}
+		if f.Usage != "" {
+			l.value, l.text = value, strings.TrimSuffix(text, ": "+value)
+		}
+	})
+	width := 0
+	for _, l := range lines {
+		l.names = strings.TrimSpace(l.names + " " + l.value)
+		width = max(width, len(l.names))
+	}
+	var b strings.Builder
+	for _, l := range lines {
+		fmt.Fprintf(&b, "  %-*s  %s\n", width, l.names, cmp.Or(l.text, "not described"))
+	}
+	return b.String()
 }

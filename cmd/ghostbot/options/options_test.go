@@ -63,3 +63,28 @@ func TestParse(t *testing.T) {
 		t.Errorf("--help: %v", err)
 	}
 }
+
+// TestAbout: a line for each variable, with all its names, whatever it says of its value.
+func TestAbout(t *testing.T) {
+	fs := New("verb")
+	var out, dir string
+	var loud bool
+	fs.StringVar(&out, "out", "", "where to write: `FILE`")
+	fs.StringVar(&out, "o", "", "")
+	fs.BoolVar(&loud, "loud", false, "say what is done")
+	fs.StringVar(&dir, "dir", "", "read this `DIR` first")
+	fs.Func("each", "once for each: `WORD`", func(string) error { return nil })
+	fs.Func("other", "", func(string) error { return nil })
+	want := "  --dir DIR       read this DIR first\n" +
+		"  --each WORD     once for each\n" +
+		"  --loud          say what is done\n" +
+		"  -o, --out FILE  where to write\n" +
+		"  --other         not described\n"
+	if diff := cmp.Diff(want, About(fs)); diff != "" {
+		t.Errorf("About (- want): %s", diff)
+	}
+	var h *Help
+	if _, err := Parse(fs, []string{"-h"}); !errors.As(err, &h) || h.Flags != About(fs) || !errors.Is(err, flag.ErrHelp) {
+		t.Errorf("-h: %v", err)
+	}
+}

@@ -70,16 +70,16 @@ const severityNames = "info low medium high critical"
 
 // Define defines the flags.
 func (r *Options) Define(fs *flag.FlagSet) {
-	fs.BoolVar(&r.JSON, "json", false, "")
-	fs.BoolVar(&r.Frames, "frames", false, "")
-	fs.BoolVar(&r.NoHash, "no-hash", false, "")
-	fs.StringVar(&r.FailOn, "fail-on", "", "")
-	fs.StringVar(&r.Filter, "filter", "", "")
-	fs.StringVar(&r.Compare, "compare", "", "")
-	fs.StringVar(&r.Mode, "mode", "", "")
-	fs.StringVar(&r.SemanticDir, "semantic-dir", "", "")
-	fs.StringVar(&r.ReportDir, "report-dir", "", "")
-	fs.StringVar(&r.Plots, "plots", "", "")
+	fs.BoolVar(&r.JSON, "json", false, "print the analysis as JSON, and nothing else")
+	fs.BoolVar(&r.Frames, "frames", false, "list every frame of every TCP verdict")
+	fs.BoolVar(&r.NoHash, "no-hash", false, "leave out the SHA-256 of the file")
+	fs.StringVar(&r.FailOn, "fail-on", "", "exit 1 at a finding of info, low, medium, high, critical or above: `SEVERITY`")
+	fs.StringVar(&r.Filter, "filter", "", "only what matches, such as host 192.0.2.7 and port 443: `EXPR`")
+	fs.StringVar(&r.Compare, "compare", "", "set the capture against another one: `FILE`")
+	fs.StringVar(&r.Mode, "mode", "", "what the two are, endpoints or baseline: `MODE`")
+	fs.StringVar(&r.SemanticDir, "semantic-dir", "", "write the JSON for a model, under 5,000 tokens: `DIR`")
+	fs.StringVar(&r.ReportDir, "report-dir", "", "write the report and its summary: `DIR`")
+	fs.StringVar(&r.Plots, "plots", "", "draw pictures: `DIR`")
 }
 
 // run is one run of the verb.

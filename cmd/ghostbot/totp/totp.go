@@ -116,7 +116,7 @@ that nobody else sees: qrencode -t ansiutf8 'ADDRESS'
 // Define declares the flags of the verb. file is the environment's.
 func (o *Options) Define(file string) func(*flag.FlagSet) {
 	return func(fs *flag.FlagSet) {
-		fs.StringVar(&o.File, "file", file, "")
-		fs.BoolVar(&o.Replace, "replace", false, "")
+		fs.StringVar(&o.File, "file", file, "the file of secrets, in place of GHOST_TOTP_FILE: `FILE`")
+		fs.BoolVar(&o.Replace, "replace", false, "enrol anew who has a secret already; the old one ends")
 	}
 }

@@ -28,21 +28,21 @@ type applyOptions struct {
 
 func applyFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
-	f.BoolVar(&c.recommended, "recommended", false, "")
-	f.BoolVar(&c.yes, "yes", false, "")
-	f.BoolVar(&c.resume, "resume", false, "")
-	f.BoolVar(&c.dryRun, "dry-run", false, "")
-	f.BoolVar(&c.known, "require-known-signature", false, "")
-	f.Var(words{&c.pids}, "pids", "")
+	f.BoolVar(&c.recommended, "recommended", false, "do what the plan recommends")
+	f.BoolVar(&c.yes, "yes", false, "start, with robot_mode in the policy")
+	f.BoolVar(&c.resume, "resume", false, "go on with an interrupted run")
+	f.BoolVar(&c.dryRun, "dry-run", false, "say what would be done")
+	f.BoolVar(&c.known, "require-known-signature", false, "only what a signature knows")
+	f.Var(words{&c.pids}, "pids", "process numbers, separated by commas: `LIST`")
 	f.Var(words{&c.pids}, "pid", "")
-	f.Var(words{&c.targets}, "targets", "")
-	f.StringVar(&c.action, "action", "", "")
-	f.StringVar(&c.approval, "approval", "", "")
-	f.Var((*options.Number)(&c.minPosterior), "min-posterior", "")
-	f.StringVar(&c.maxBlast, "max-blast-radius", "", "")
+	f.Var(words{&c.targets}, "targets", "processes with their start, separated by commas: `PID:START_ID`")
+	f.StringVar(&c.action, "action", "", "what to do to those that are named, kill, pause, resume, throttle or restart: `ACTION`")
+	f.StringVar(&c.approval, "approval", "", "the approval that 'agent approve' printed: `AUDIT_ID`")
+	f.Var((*options.Number)(&c.minPosterior), "min-posterior", "only judgements at least as sure, 0 to 1: `P`")
+	f.StringVar(&c.maxBlast, "max-blast-radius", "", "refuse what holds more memory, such as 2GB: `SIZE`")
 	c.maxKills = -1
-	f.Var((*options.Whole)(&c.maxKills), "max-kills", "")
-	f.Var(duration{&c.grace}, "grace", "")
+	f.Var((*options.Whole)(&c.maxKills), "max-kills", "end at most so many: `N`")
+	f.Var(duration{&c.grace}, "grace", "time between TERM and KILL: `DURATION`")
 	c.grace = 5 * time.Second
 	attendFlags(c, f)
 }
@@ -273,8 +273,8 @@ func applyExit(results []act.Result, stopped bool) int {
 
 func verifyFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
-	f.Var(duration{&c.wait}, "wait", "")
-	f.BoolVar(&c.respawn, "check-respawn", false, "")
+	f.Var(duration{&c.wait}, "wait", "look again after this `DURATION`")
+	f.BoolVar(&c.respawn, "check-respawn", false, "look for what came back under another number")
 	c.wait = -1
 }
 

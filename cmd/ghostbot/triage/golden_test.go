@@ -34,11 +34,16 @@ func TestUsageNeedsNoState(t *testing.T) {
 		t.Skip("this is the inside")
 	}
 	state := filepath.Join(t.TempDir(), "none")
-	if code, out, _ := inProcess(t, state, "plan", "--help"); code != 0 || out == "" {
-		t.Errorf("help: %d %q", code, out)
+	code, help, _ := inProcess(t, state, "help")
+	if code != 0 || strings.Count(help, "\n") != 14 {
+		t.Errorf("help: %d %q", code, help)
 	}
-	if code, out, _ := inProcess(t, state, "help"); code != 0 || strings.Count(out, "\n") != 14 {
-		t.Errorf("help: %d %q", code, out)
+	for _, line := range strings.Split(help, "\n")[1:] {
+		if verb, _, ok := strings.Cut(strings.TrimSpace(line), " "); ok {
+			if code, out, errs := inProcess(t, state, verb, "--help"); code != 0 || errs != "" || !strings.Contains(out, "  -f, --format FORMAT") || strings.Contains(out, "not described") {
+				t.Errorf("help of %s: %d %q\n%s", verb, code, errs, out)
+			}
+		}
 	}
 	for _, args := range [][]string{{}, {"dance"}, {"plan", "--fields", "x"}, {"--format", "json"}} {
 		if code, out, errs := inProcess(t, state, args...); code != 10 || out != "" || errs == "" {

@@ -38,9 +38,9 @@ const (
 )
 
 func attendFlags(c *call, f *flag.FlagSet) {
-	f.BoolVar(&c.attended, "attended", false, "")
-	f.BoolVar(&c.loses, "accept-data-loss", false, "")
-	f.StringVar(&c.maxRisk, "max-risk", "", "")
+	f.BoolVar(&c.attended, "attended", false, "a person has approved it in a case")
+	f.BoolVar(&c.loses, "accept-data-loss", false, "also where data is at risk")
+	f.StringVar(&c.maxRisk, "max-risk", "", "refuse what is riskier than medium or high: `RISK`")
 }
 
 // inCase takes the working directory for a case's: its sessions lie in it, limits,

@@ -27,14 +27,14 @@ type snapshotOptions struct {
 }
 
 func snapshotFlags(c *call, f *flag.FlagSet) {
-	f.StringVar(&c.label, "label", "", "")
-	f.StringVar(&c.incident, "incident", "", "")
+	f.StringVar(&c.label, "label", "", "a name for the session: `TEXT`")
+	f.StringVar(&c.incident, "incident", "", "the incident it belongs to: `ID`")
 	c.top = 10
-	f.Var((*options.Whole)(&c.top), "top", "")
-	f.Var(duration{&c.window}, "window", "")
-	f.Bool("include-env", false, "")
-	f.Bool("include-network", false, "")
-	f.Bool("minimal", false, "")
+	f.Var((*options.Whole)(&c.top), "top", "print so many processes: `N`")
+	f.Var(duration{&c.window}, "window", "how long to look, 200ms to 10s: `DURATION`")
+	f.Bool("include-env", false, "accepted for the contract, changes nothing")
+	f.Bool("include-network", false, "accepted for the contract, changes nothing")
+	f.Bool("minimal", false, "accepted for the contract, changes nothing")
 }
 
 // snapshotDoc is the document of the verb snapshot.
@@ -96,31 +96,31 @@ type planOptions struct {
 func planFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
 	snapshotFlags(c, f)
-	f.StringVar(&c.since, "since", "", "")
-	f.StringVar(&c.only, "only", "", "")
-	f.Var((*options.Whole)(&c.limit), "limit", "")
+	f.StringVar(&c.since, "since", "", "only what is new or different since a session, or since so long ago: `SESSION|DURATION`")
+	f.StringVar(&c.only, "only", "", "only these recommendations, such as kill,review or all: `LIST`")
+	f.Var((*options.Whole)(&c.limit), "limit", "at most so many: `N`")
 	f.Var((*options.Whole)(&c.limit), "max-candidates", "")
-	f.Var((*options.Whole)(&c.skip), "skip", "")
-	f.Var((*options.Number)(&c.minPosterior), "min-posterior", "")
+	f.Var((*options.Whole)(&c.skip), "skip", "leave out so many first: `N`")
+	f.Var((*options.Number)(&c.minPosterior), "min-posterior", "only judgements at least as sure, 0 to 1: `P`")
 	f.Var((*options.Number)(&c.minPosterior), "threshold", "")
-	f.Var((*options.Number)(&c.minAge), "min-age", "")
-	f.StringVar(&c.fields, "fields", "", "")
-	f.StringVar(&c.replay, "replay", "", "")
+	f.Var((*options.Number)(&c.minAge), "min-age", "only processes at least so old, in seconds: `S`")
+	f.StringVar(&c.fields, "fields", "", "print only these members: `LIST`")
+	f.StringVar(&c.replay, "replay", "", "judge a recorded look again: `NAME|FILE`")
 	f.StringVar(&c.pids, "pid", "", "")
-	f.StringVar(&c.pids, "pids", "", "")
-	f.Var((*options.Whole)(&c.port), "port", "")
-	f.StringVar(&c.goal, "goal", "", "")
-	f.Bool("deep", false, "")
+	f.StringVar(&c.pids, "pids", "", "process numbers, separated by commas: `LIST`")
+	f.Var((*options.Whole)(&c.port), "port", "only what has this port: `N`")
+	f.StringVar(&c.goal, "goal", "", "how much is to be freed, such as 2GB: `SIZE`")
+	f.Bool("deep", false, "accepted for the contract, changes nothing")
 	blocks(c, f)
 }
 
 // blocks are the optional blocks of plan and explain.
 func blocks(c *call, f *flag.FlagSet) {
-	f.BoolVar(&c.includeProse, "include-prose", false, "")
-	f.StringVar(&c.prose, "prose-style", view.Styles[0], "")
-	f.BoolVar(&c.galaxy, "galaxy-brain", false, "")
-	f.BoolVar(&c.raw, "include-raw", false, "")
-	f.BoolVar(&c.ledger, "include-ledger", false, "")
+	f.BoolVar(&c.includeProse, "include-prose", false, "add sentences for people")
+	f.StringVar(&c.prose, "prose-style", view.Styles[0], "conversational, terse, formal or technical: `STYLE`")
+	f.BoolVar(&c.galaxy, "galaxy-brain", false, "add the numbers of the judgement")
+	f.BoolVar(&c.raw, "include-raw", false, "add what was measured")
+	f.BoolVar(&c.ledger, "include-ledger", false, "add every term of the judgement")
 }
 
 // actions are what --only accepts.
@@ -369,13 +369,13 @@ type whatIf struct {
 func explainFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
 	f.StringVar(&c.pids, "pid", "", "")
-	f.StringVar(&c.pids, "pids", "", "")
-	f.StringVar(&c.target, "target", "", "")
-	f.StringVar(&c.include, "include", "", "")
-	f.BoolVar(&c.whatIf, "what-if", false, "")
-	f.Bool("show-blast-radius", false, "")
-	f.Bool("show-dependencies", false, "")
-	f.Bool("show-history", false, "")
+	f.StringVar(&c.pids, "pids", "", "process numbers, separated by commas: `LIST`")
+	f.StringVar(&c.target, "target", "", "one process with its start: `PID:START_ID`")
+	f.StringVar(&c.include, "include", "", "what to add, bayes_factors or evidence: `LIST`")
+	f.BoolVar(&c.whatIf, "what-if", false, "say which terms would turn the decision")
+	f.Bool("show-blast-radius", false, "accepted for the contract, changes nothing")
+	f.Bool("show-dependencies", false, "accepted for the contract, changes nothing")
+	f.Bool("show-history", false, "accepted for the contract, changes nothing")
 	blocks(c, f)
 }
 

@@ -38,12 +38,12 @@ type otherOptions struct {
 
 func diffFlags(c *call, f *flag.FlagSet) {
 	for _, name := range []string{"base", "before", "session"} {
-		f.StringVar(&c.base, name, "", "")
+		f.StringVar(&c.base, name, "", "the session before: `ID`")
 	}
 	for _, name := range []string{"compare", "after", "vs"} {
-		f.StringVar(&c.compare, name, "", "")
+		f.StringVar(&c.compare, name, "", "the session after, else the newest: `ID`")
 	}
-	f.StringVar(&c.focus, "focus", "all", "")
+	f.StringVar(&c.focus, "focus", "all", "all, new, removed, changed or resources: `WHAT`")
 }
 
 func diff(_ context.Context, c *call) (int, error) {
@@ -204,11 +204,11 @@ func phase(s session.State) string {
 func sessionsFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
 	c.limit = 10
-	f.Var((*options.Whole)(&c.limit), "limit", "")
-	f.StringVar(&c.stateOnly, "state", "", "")
-	f.BoolVar(&c.cleanup, "cleanup", false, "")
-	f.Var(duration{&c.older}, "older-than", "")
-	f.Bool("detail", false, "")
+	f.Var((*options.Whole)(&c.limit), "limit", "at most so many: `N`")
+	f.StringVar(&c.stateOnly, "state", "", "only sessions in this `STATE`")
+	f.BoolVar(&c.cleanup, "cleanup", false, "remove the sessions that --older-than means")
+	f.Var(duration{&c.older}, "older-than", "sessions older than this `DURATION`")
+	f.Bool("detail", false, "accepted for the contract, changes nothing")
 	c.older = session.TTL
 }
 
@@ -264,9 +264,9 @@ func sessions(ctx context.Context, c *call) (int, error) {
 
 func reportFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
-	f.StringVar(&c.out, "out", "", "")
+	f.StringVar(&c.out, "out", "", "where to write: `FILE`")
 	f.StringVar(&c.out, "o", "", "")
-	f.StringVar(&c.prose, "prose-style", view.Styles[0], "")
+	f.StringVar(&c.prose, "prose-style", view.Styles[0], "conversational, terse, formal or technical: `STYLE`")
 }
 
 // written is the document of report and export.
@@ -337,10 +337,10 @@ func (c *call) write(b []byte, files map[string]string) (int, error) {
 
 func exportFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
-	f.StringVar(&c.out, "out", "", "")
+	f.StringVar(&c.out, "out", "", "where to write: `FILE`")
 	f.StringVar(&c.out, "o", "", "")
-	f.StringVar(&c.profile, "profile", "safe", "")
-	f.Bool("include-telemetry", false, "")
+	f.StringVar(&c.profile, "profile", "safe", "minimal, safe or forensic: `PROFILE`")
+	f.Bool("include-telemetry", false, "accepted for the contract, changes nothing")
 }
 
 func export(_ context.Context, c *call) (int, error) {
@@ -444,7 +444,9 @@ func capabilityOf(a scan.Abilities) capabilityBlock {
 	return b
 }
 
-func capabilityFlags(c *call, f *flag.FlagSet) { f.StringVar(&c.checkAction, "check-action", "", "") }
+func capabilityFlags(c *call, f *flag.FlagSet) {
+	f.StringVar(&c.checkAction, "check-action", "", "can this be done here: `NAME`")
+}
 
 // capabilityDoc is the document of the verb capabilities.
 type capabilityDoc struct {
@@ -476,7 +478,7 @@ func capabilities(_ context.Context, c *call) (int, error) {
 func tailFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
 	c.limit = 20
-	f.Var((*options.Whole)(&c.limit), "limit", "")
+	f.Var((*options.Whole)(&c.limit), "limit", "print the last lines, 0 for all: `N`")
 }
 
 func tail(_ context.Context, c *call) (int, error) {
@@ -503,10 +505,10 @@ func tail(_ context.Context, c *call) (int, error) {
 func approveFlags(c *call, f *flag.FlagSet) {
 	sessionFlag(c, f)
 	f.StringVar(&c.pids, "pid", "", "")
-	f.StringVar(&c.pids, "pids", "", "")
-	f.StringVar(&c.action, "action", "kill", "")
-	f.BoolVar(&c.accept, "accept-data-loss", false, "")
-	f.Var(duration{&c.ttl}, "ttl", "")
+	f.StringVar(&c.pids, "pids", "", "process numbers, separated by commas: `LIST`")
+	f.StringVar(&c.action, "action", "kill", "the action that is approved: `ACTION`")
+	f.BoolVar(&c.accept, "accept-data-loss", false, "also where data is at risk")
+	f.Var(duration{&c.ttl}, "ttl", "how long it counts: `DURATION`")
 	c.ttl = 30 * time.Minute
 }
 

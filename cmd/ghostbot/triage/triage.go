@@ -154,9 +154,9 @@ func (c *call) run(ctx context.Context, args []string) (int, error) {
 	}
 	c.verb = v.name
 	if err := c.parse(v, args); err != nil {
-		if errors.Is(err, flag.ErrHelp) {
-			fmt.Fprintln(c.s.Out, "usage: ghostbot agent "+Usage)
-			return exitClean, nil
+		if help := (*options.Help)(nil); errors.As(err, &help) {
+			_, err = fmt.Fprintf(c.s.Out, "usage: ghostbot agent %s [FLAG...]: %s\n%s", v.name, v.about, help.Flags)
+			return exitClean, err
 		}
 		return 0, err
 	}
@@ -218,24 +218,24 @@ var formats = []string{"json", "jsonl", "md", "summary", "metrics", "slack", "pr
 func (c *call) parse(v verb, args []string) error {
 	f := flag.NewFlagSet(v.name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
-	f.StringVar(&c.format, "format", "", "")
+	f.StringVar(&c.format, "format", "", "json, jsonl, md, summary, metrics, slack, prose, exitcode or case: `FORMAT`")
 	f.StringVar(&c.format, "f", "", "")
-	f.StringVar(&c.state, "state-dir", c.s.State, "")
-	f.String("audit-dir", "", "")
-	f.StringVar(&c.config, "config", "", "")
-	f.StringVar(&c.code, "exit-code", "strict", "")
-	f.BoolVar(&c.here, "here", false, "")
-	f.BoolVar(&c.pretty, "pretty", false, "")
-	f.BoolVar(&c.compact, "compact", false, "")
-	f.BoolVar(&c.verbose, "verbose", false, "")
-	f.BoolVar(&c.loud, "v", false, "")
-	f.Bool("robot", false, "")
-	f.Var(duration{&c.timeout}, "timeout", "")
+	f.StringVar(&c.state, "state-dir", c.s.State, "where sessions live, in place of GHOST_STATE_DIR: `DIR`")
+	f.String("audit-dir", "", "accepted for the contract, changes nothing: `DIR`")
+	f.StringVar(&c.config, "config", "", "priors, signatures and policy: `DIR`")
+	f.StringVar(&c.code, "exit-code", "strict", "strict, always0, or done for 0 in place of 2: `MODE`")
+	f.BoolVar(&c.here, "here", false, "keep the session in the working directory, which is a case's")
+	f.BoolVar(&c.pretty, "pretty", false, "indent the JSON")
+	f.BoolVar(&c.compact, "compact", false, "no optional blocks, which is the default")
+	f.BoolVar(&c.verbose, "verbose", false, "all members")
+	f.BoolVar(&c.loud, "v", false, "say on standard error what is done")
+	f.Bool("robot", false, "accepted for the contract, changes nothing")
+	f.Var(duration{&c.timeout}, "timeout", "give up after this `DURATION`")
 	v.flags(c, f)
 	for {
 		if err := f.Parse(args); err != nil {
 			if errors.Is(err, flag.ErrHelp) {
-				return err
+				return &options.Help{Flags: options.About(f)}
 			}
 			return usage("agent %s: %s", v.name, options.Explain(err, f))
 		}
@@ -314,7 +314,9 @@ func (c *call) log(format string, args ...any) {
 	}
 }
 
-func sessionFlag(c *call, f *flag.FlagSet) { f.StringVar(&c.session, "session", "", "") }
+func sessionFlag(c *call, f *flag.FlagSet) {
+	f.StringVar(&c.session, "session", "", "the session: `ID`")
+}
 
 // needSession refuses a command line without a session.
 func (c *call) needSession() error {
