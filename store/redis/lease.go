@@ -48,7 +48,7 @@ func (db *DB) take(ctx context.Context, scope, owner string, ttl time.Duration, 
 // acquire runs acquire.lua; l is the lease when it answers ok.
 func (db *DB) acquire(ctx context.Context, l store.Lease, past, had, again string) ([]string, store.Lease, error) {
 	asked := time.Now()
-	r, err := db.write(ctx, "acquire", l.Scope, []string{db.key(l.Scope, "lease"), db.key(l.Scope, "tails")}, l.Owner, l.TTL.Microseconds(), past, strconv.FormatUint(db.top.Load(), 10), had, again)
+	r, err := db.write(ctx, "acquire", l.Scope, []string{db.key(l.Scope, "lease"), db.key(l.Scope, "tails")}, l.Owner, l.TTL.Microseconds(), past, strconv.FormatUint(db.top.Load(), 10), had, again, strconv.FormatUint(l.Fence, 10))
 	if err != nil {
 		return nil, store.Lease{}, fmt.Errorf("acquire %s: %w", l.Scope, err)
 	}
@@ -69,7 +69,7 @@ func (db *DB) acquire(ctx context.Context, l store.Lease, past, had, again strin
 // Regain is [store.Regain]. [DB.Native] answers false until [DB.Adopt], and what the process believed of the
 // registry of scopes is looked at anew: it may be gone as well.
 func (db *DB) Regain(ctx context.Context, l store.Lease) (store.Lease, error) {
-	r, l, err := db.acquire(ctx, store.Lease{Scope: l.Scope, Owner: l.Owner, TTL: l.TTL}, "", strconv.FormatInt(l.Expires.UnixMicro(), 10), "")
+	r, l, err := db.acquire(ctx, store.Lease{Scope: l.Scope, Owner: l.Owner, Fence: l.Fence, TTL: l.TTL}, "", strconv.FormatInt(l.Expires.UnixMicro(), 10), "")
 	if err != nil {
 		return store.Lease{}, err
 	}

@@ -548,6 +548,16 @@ func TestAgain(t *testing.T) {
 	if l, err = db.Regain(ctx, l); err != nil {
 		t.Fatalf("its holder regains it: %v", err)
 	}
+	s.Do("DEL", all+"lease")
+	if err := other.Commit(ctx, store.Commit{Scope: sid, Writes: []store.Write{{Key: key("click"), Data: []byte("1")}}}); err != nil {
+		t.Fatalf("a person's write meanwhile: %v", err)
+	}
+	if _, err := other.Again(ctx, sid, "two", ttl); !errors.Is(err, store.ErrHeld) {
+		t.Fatalf("somebody else acquires it at once, after a person's write: %v", err)
+	}
+	if l, err = db.Regain(ctx, l); err != nil {
+		t.Fatalf("its holder regains it, after a person's write: %v", err)
+	}
 	if err := db.Release(ctx, l); err != nil {
 		t.Fatal(err)
 	}
@@ -562,6 +572,9 @@ func TestAgain(t *testing.T) {
 	}
 	if native, from, _, err := other.Native(ctx, sid); native || from != Gone || err != nil {
 		t.Errorf("native: %v, from %q, %v", native, from, err)
+	}
+	if _, err := other.Regain(ctx, l); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("regain of a lease that is there, of a scope that was not looked through: %v", err)
 	}
 	if err := other.Release(ctx, l); err != nil {
 		t.Fatal(err)

@@ -3,7 +3,8 @@
 -- KEYS  1 lease, 2 tails
 -- ARGV  1 owner, 2 µs, 3 epoch that the caller has waited out ('': none), 4 the largest fence that
 --       the caller knows of, 5 when the lease expires that the caller has and the store knows nothing of
---       ('': it has none), 6 'again': the scope had a lease, so that having none means it was deleted ('': not known)
+--       ('': it has none), 6 'again': the scope had a lease, so that having none means it was deleted ('': not known),
+--       also where a person's commit made the key anew since, which has no fence then, 7 with 5: the fence of that lease
 -- returns  {'ok', fence, expires, commits of people so far, the fence before, of
 --          this epoch, or 0} {'held', µs left} {'newer', format}
 --          {'epoch', replication id}: the store is another one since the last lease, or
@@ -36,8 +37,8 @@ if l[2] and ttl and (tonumber(l[3]) or 0) > now + ttl then
   redis.call('HSET', lease, 'expires', l[3])
 end
 local had = tonumber(ARGV[5])
-if had and (now >= had or l[1] and (l[2] ~= ARGV[1] or l[5] ~= 'gone')) then return {'fence'} end
-local gone = not l[1] and (had or l[5] == 'gone' or redis.call('EXISTS', lease) == 0 and (ARGV[6] == 'again' or redis.call('EXISTS', KEYS[2]) == 1))
+if had and (now >= had or l[1] and (l[1] == ARGV[7] or l[2] ~= ARGV[1] or l[5] ~= 'gone')) then return {'fence'} end
+local gone = not l[1] and (had or l[5] == 'gone' or ARGV[6] == 'again' or redis.call('EXISTS', lease) == 0 and redis.call('EXISTS', KEYS[2]) == 1)
 if gone and not had and ARGV[3] ~= 'gone' then return {'epoch', 'gone'} end
 if l[1] and not tonumber(l[1]) then l[1] = false end
 local fence = math.max(tonumber(l[1] or '0') or 0, tonumber(ARGV[4]))
