@@ -98,7 +98,7 @@ func (f *Front) Turn(p bot.Place, m show.Message, edit bool, u thread.Urgency) t
 }
 
 func metadata(m show.Message) slackgo.MsgOption {
-	return slackgo.MsgOptionMetadata(slackgo.SlackMetadata{EventType: metadataType, EventPayload: map[string]any{"case": m.SessionID, "key": m.Key, "entry": m.Entry}})
+	return slackgo.MsgOptionMetadata(slackgo.SlackMetadata{EventType: metadataType, EventPayload: kit.About(m)})
 }
 
 // render is a message as it is sent.
@@ -277,8 +277,7 @@ func (f *Front) page(ctx context.Context, p bot.Place, cursor string) ([]slackgo
 // mine reports whether got is this bot's message for m: metadata alone could be
 // somebody else's.
 func (f *Front) mine(got slackgo.Message, m show.Message) bool {
-	md := got.Metadata
-	return md.EventType == metadataType && md.EventPayload["case"] == m.SessionID && md.EventPayload["key"] == m.Key && f.wrote(got)
+	return got.Metadata.EventType == metadataType && kit.IsAbout(got.Metadata.EventPayload, m) && f.wrote(got)
 }
 
 // wrote reports whether a message is this bot's.

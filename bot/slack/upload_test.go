@@ -69,3 +69,38 @@ func TestReplyInPlaceIsWhole(t *testing.T) {
 		t.Errorf("said %q", said)
 	}
 }
+
+// A case that began anew in its thread has other entries under the same numbers: a line of the log about one that was lost is not
+// taken for the line of one that is there. One of an older version, which names no head, is.
+func TestLineOfALostEntry(t *testing.T) {
+	sent := ""
+	mux := http.NewServeMux()
+	mux.HandleFunc("/chat.postMessage", func(w http.ResponseWriter, r *http.Request) {
+		sent = r.FormValue("metadata")
+		fmt.Fprint(w, `{"ok":true,"channel":"C1","ts":"2.0","message":{"ts":"2.0","thread_ts":"1.0"}}`)
+	})
+	mux.HandleFunc("/conversations.replies", func(w http.ResponseWriter, _ *http.Request) {
+		fmt.Fprintf(w, `{"ok":true,"messages":[{"ts":"2.0","thread_ts":"1.0","user":"UBOT","metadata":%s}]}`, sent)
+	})
+	s := httptest.NewServer(mux)
+	defer s.Close()
+	f := &Front{api: slackgo.New("x", slackgo.OptionAPIURL(s.URL+"/")), log: slog.New(slog.DiscardHandler)}
+	f.me = &slackgo.AuthTestResponse{UserID: "UBOT"}
+	at := bot.Place{Channel: "C1", Thread: "1.0"}
+	line := func(head string) show.Message {
+		return show.Message{Key: "log/002", SessionID: "s", Kind: show.KindLog, Log: &show.LogView{What: "notice", Head: head}}
+	}
+	words := func(head string) show.Message {
+		return show.Message{Key: "say/002", SessionID: "s", Kind: show.KindSay, Head: head}
+	}
+	for _, of := range []func(head string) show.Message{line, words} {
+		for was, want := range map[string]string{"aa": "2.0", "bb": "", "": "2.0"} {
+			if _, err := f.post(t.Context(), at, of(was), "x", nil); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := f.Find(t.Context(), at, of("aa")); err != nil || got != want {
+				t.Errorf("%s with head %q found at %q for one with head aa, want %q; %v", of(was).Key, was, got, want, err)
+			}
+		}
+	}
+}
