@@ -275,7 +275,7 @@ func Renew(ctx context.Context, db store.DB, l store.Lease) (store.Lease, error)
 	if got, gerr := store.Regain(ctx, db, l); !errors.Is(gerr, store.ErrFenced) {
 		return got, gerr
 	}
-	got, aerr := db.Acquire(ctx, l.Scope, l.Owner, l.TTL)
+	got, aerr := store.Again(ctx, db, l.Scope, l.Owner, l.TTL) // who takes it for a new one makes it one for everybody
 	switch {
 	case errors.Is(aerr, store.ErrUnavailable):
 		return got, aerr

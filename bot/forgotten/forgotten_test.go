@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"ghostbot/agent"
+	"ghostbot/bot/dormant"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/record"
 	"ghostbot/bot/thread"
@@ -262,5 +263,32 @@ func TestRestore(t *testing.T) {
 	}
 	if got := strings.Join(ids, ", "); got != sid+"_003 SUPERSEDED, "+sid+"_008 SUPERSEDED" {
 		t.Errorf("proposals: %s", got)
+	}
+}
+
+// TestLapsedScopeIsNotNew: of a dormant case all of which was deleted after its lease had ended, whoever held it makes no new one: whoever
+// takes it next finds that something is lost.
+func TestLapsedScopeIsNotNew(t *testing.T) {
+	b := newBench(t)
+	ttl := 500 * time.Millisecond
+	l, err := b.db.Acquire(t.Context(), sid, "one", ttl)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.Sleep(ttl)
+	b.s.Do(append([]string{"DEL"}, strings.Fields(b.s.Do("KEYS", "gb1:ghostbot:{"+sid+"}:*"))...)...)
+	if _, err := dormant.Renew(t.Context(), b.db, l); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("renewed: %v", err)
+	}
+	for end := time.Now().Add(5 * time.Second); ; time.Sleep(ttl / 10) {
+		if _, err = Acquire(t.Context(), b.db, sid, "two", ttl); !errors.Is(err, store.ErrHeld) || time.Now().After(end) {
+			break
+		}
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if native, from, _, err := b.db.Native(t.Context(), sid); native || from != shared.Gone || err != nil {
+		t.Errorf("native: %v, from %q, %v", native, from, err)
 	}
 }
