@@ -65,8 +65,8 @@ func (h *holder) fence() uint64 { return h.lease.Load().Fence }
 // case has been read.
 func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside func()) (err error) {
 	info, err := d.Case(ctx, sid)
-	if known, ok := d.known.Of(sid); was != nil && ok && errors.Is(err, ErrNoCase) {
-		info, err = known, nil // what is gone of it is put back
+	if known, ok := d.known.Of(sid); was != nil && ok && err != nil && (was.Lease.Forgotten || errors.Is(err, ErrNoCase)) {
+		info, err = known, nil // what is gone of it is put back, and nobody else can
 	}
 	if was == nil && (err != nil || info.Closed) {
 		return err

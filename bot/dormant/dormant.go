@@ -292,10 +292,17 @@ func Renew(ctx context.Context, db store.DB, l store.Lease) (store.Lease, error)
 // Regain takes a lease anew that the store has forgotten ([store.Regain]), and reports whether that was so. While the store
 // is away it is asked again, and each time people may be told: until the lease must have ended, and for as
 // long as ctx lasts when it was taken anew before, because what was put back of the case then is known to nobody else.
+// Whatever else kept that from being put back may last, and is there before the next attempt: there is one each third of a lease.
 func Regain(ctx context.Context, db store.DB, l store.Lease, away func()) (store.Lease, bool) {
 	ask := store.Regain
 	if l.Forgotten {
 		ask = Renew
+		away()
+		select {
+		case <-ctx.Done():
+			return l, false
+		case <-time.After(l.TTL / 3):
+		}
 	}
 	for ends := time.Now().Add(l.TTL); ; {
 		rctx, done := context.WithTimeout(ctx, l.TTL/6)

@@ -1,0 +1,125 @@
+package bot
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"ghostbot/bot/record"
+	"ghostbot/store"
+	"ghostbot/store/storetest"
+)
+
+// forgets is a store that says of every lease that it had forgotten it.
+type forgets struct{ store.DB }
+
+func (f forgets) Regain(ctx context.Context, l store.Lease) (store.Lease, error) {
+	l, err := f.DB.Renew(ctx, l)
+	l.Forgotten = true
+	return l, err
+}
+
+// TestForgottenCaseThatCannotGoOn: what keeps a case, whose lease was forgotten, from being put back is tried again now and
+// then, and people are told; about journals that do not verify they are asked.
+func TestForgottenCaseThatCannotGoOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		why   error
+		shows string
+	}{
+		"full disk": {errors.New("no space left on device"), "rests and nothing runs"},
+		"tampered":  {fmt.Errorf("%w: entry 1", ErrTampered), "do not verify"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var bad atomic.Bool
+			var opened atomic.Int64
+			bad.Store(true)
+			of := newOffice(t, nil, func(o *Options) {
+				open := o.OpenLog
+				o.DB = forgets{o.DB}
+				o.OpenLog = func(ctx context.Context, sid string, fence uint64) (Log, error) {
+					if opened.Add(1); bad.Load() {
+						return nil, c.why
+					}
+					return open(ctx, sid, fence)
+				}
+			})
+			of.run()
+			of.open("a")
+			of.until("people are told", func() bool { return of.shows(c.shows) })
+			time.Sleep(of.o.Lease)
+			if n := opened.Load(); n > 8 {
+				t.Errorf("it was tried %d times within two leases", n)
+			}
+			if bad.Store(false); !errors.Is(c.why, ErrTampered) {
+				of.until("it goes on", func() bool { return of.shows("Investigating") })
+			}
+		})
+	}
+}
+
+// emptied is a store that has forgotten a lease once, and does not say at first whether it has the case.
+type emptied struct {
+	store.DB
+	sid          string
+	gone, silent atomic.Bool
+}
+
+func (e *emptied) Tells() bool { return true }
+
+func (e *emptied) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	if e.gone.Load() {
+		return store.Lease{}, store.ErrFenced
+	}
+	return e.DB.Renew(ctx, l)
+}
+
+func (e *emptied) Regain(ctx context.Context, l store.Lease) (store.Lease, error) {
+	if !e.gone.Swap(false) {
+		return store.Lease{}, store.ErrFenced
+	}
+	return forgets{e.DB}.Regain(ctx, l)
+}
+
+func (e *emptied) Get(ctx context.Context, k store.Key) (store.Value, error) {
+	if k == record.Key(e.sid) && !e.gone.Load() && e.silent.Swap(false) {
+		return store.Value{}, store.ErrUnavailable
+	}
+	return e.DB.Get(ctx, k)
+}
+
+// TestForgottenCaseWhileAway: a dormant case that the store has forgotten is put back also when the store does not answer in the
+// moment in which it wakes: nobody else can.
+func TestForgottenCaseWhileAway(t *testing.T) {
+	t.Parallel()
+	a, db := newWaitsFor(), &emptied{}
+	of := newOffice(t, a.run, func(o *Options) {
+		db.DB = storetest.NewTelling(o.DB)
+		o.DB = db
+	})
+	of.desk.restAfter = 10 * time.Millisecond
+	of.run()
+	sid := of.open("a")
+	of.dormant(1)
+	db.sid = sid
+	info, err := of.desk.Case(context.Background(), sid)
+	if err != nil {
+		t.Fatal(err)
+	}
+	db.silent.Store(true)
+	db.gone.Store(true)
+	lost := record.Inactive(info)
+	if err := of.db.Commit(context.Background(), store.Commit{Scope: store.Deployment, Writes: append(lost, store.Write{Key: record.Key(sid)})}); err != nil {
+		t.Fatal(err)
+	}
+	of.until("the store did not answer", func() bool { return !db.silent.Load() })
+	of.until("the case is put back", func() bool {
+		_, err := of.desk.Case(context.Background(), sid)
+		return err == nil
+	})
+	of.dormant(1)
+}
