@@ -20,11 +20,9 @@ func (d *Desk) recall(ctx context.Context) {
 	if err := d.known.Look(lctx); err != nil && ctx.Err() == nil && lctx.Err() == nil && !errors.Is(err, store.ErrUnavailable) {
 		d.o.Log.Error("it is not known whether the store has lost open cases", "err", err)
 	}
-	d.wg.Go(func() { // they may be many, and nothing waits for it
-		d.known.Tell(ctx, 2*d.o.Lease, func(g forgotten.Held) {
-			(&holder{d: d, sid: g.SessionID, info: g.Case, at: g.Place}).post(ctx, standstill.Forgotten())
-		})
-	})
+	of := func(g forgotten.Held) *holder { return &holder{d: d, sid: g.SessionID, info: g.Case, at: g.Place} }
+	tell := func(g forgotten.Held) bool { return of(g).post(ctx, standstill.Forgotten()) }
+	d.wg.Go(func() { d.known.Tell(ctx, 2*d.o.Lease, tell) }) // they may be many, and nothing waits for it
 }
 
 // regain takes the lease anew when the case ended here because the store knows nothing of its lease any more: nobody

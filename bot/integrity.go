@@ -275,15 +275,17 @@ func (h *holder) abandon(ctx context.Context) error {
 
 // post says something outside of the journal, in the case's thread, or in the
 // channel when there is no thread yet.
-func (h *holder) post(ctx context.Context, m show.Message) {
+func (h *holder) post(ctx context.Context, m show.Message) (told bool) {
 	at := thread.Where(ctx, h.d.o.DB, h.sid, h.info.Opening.Place, h.at)
 	if at == (Place{}) {
-		return
+		return true
 	}
 	m.SessionID = h.sid
 	tctx, done := context.WithTimeout(ctx, 5*time.Second)
 	defer done()
-	if _, err := h.d.o.Front.Post(tctx, at, m); err != nil {
+	_, err := h.d.o.Front.Post(tctx, at, m)
+	if err != nil {
 		h.d.o.Log.Warn("people are not told", "session_id", h.sid, "text", m.Text, "err", err)
 	}
+	return err == nil
 }

@@ -33,7 +33,9 @@ type known struct {
 	at     thread.Place // where people see it, when it was let go of last
 	lapsed bool         // its lease is somebody else's, or nobody's
 	missed time.Time    // the store did not know it since, while it was lapsed; zero: it did
+	seen   time.Time    // when it was looked for last and not found, while it was lapsed
 	told   bool         // [Cases.Gone] has named it
+	tries  int          // how often people could not be told
 }
 
 // New returns a Cases that knows none.
@@ -63,12 +65,17 @@ func (c *Cases) Seen(sid string, at thread.Place) thread.Place {
 }
 
 // Gone names, once, the cases that nobody carries on because the store has lost them, and where people see them: it
-// did not know them for as long as whoever had them last would have put them back in.
+// did not know them for as long as whoever had them last would have put them back in. While it does not answer nobody puts
+// anything back: that time does not count.
 func (c *Cases) Gone(patience time.Duration) (gone []Held) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, sid := range slices.Sorted(maps.Keys(c.known)) {
-		if k := c.known[sid]; k.lapsed && !k.told && !k.missed.IsZero() && time.Since(k.missed) >= patience {
+		k := c.known[sid]
+		if time.Since(k.seen) > max(patience/2, time.Second) {
+			k.missed = time.Time{}
+		}
+		if k.lapsed && !k.told && !k.missed.IsZero() && k.seen.Sub(k.missed) >= patience {
 			k.told = true
 			gone = append(gone, Held{Case: k.Case, Place: k.at})
 		}
@@ -137,11 +144,34 @@ func (c *Cases) Missing() string {
 		len(names), strings.Join(names[:min(shown, len(names))], ", "), more)
 }
 
-// Tell says of each of [Cases.Gone] that nobody carries it on.
-func (c *Cases) Tell(ctx context.Context, patience time.Duration, post func(Held)) {
-	for _, g := range c.Gone(patience) {
-		if ctx.Err() == nil {
-			post(g)
+// tellMax bounds how often people of one case are tried to be told.
+const tellMax = 20
+
+// Tell says of each of [Cases.Gone] that nobody carries it on, if that is so still: they may be many. post reports whether
+// people were told; those that were not, and all behind them, are told later.
+func (c *Cases) Tell(ctx context.Context, patience time.Duration, post func(Held) bool) {
+	gone := c.Gone(patience)
+	for i, g := range gone {
+		_, err := c.db.Get(ctx, record.Key(g.SessionID))
+		if err != nil && (!errors.Is(err, store.ErrNotFound) || !post(g)) {
+			c.untold(gone[i:])
+			return
+		}
+	}
+}
+
+// untold notes of whom people were not told; the first of them was tried, and waits its time once more.
+func (c *Cases) untold(of []Held) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i, g := range of {
+		k := c.known[g.SessionID]
+		if k == nil {
+			continue
+		}
+		if k.told = false; i == 0 {
+			k.tries++
+			k.missed, k.told = time.Time{}, k.tries >= tellMax
 		}
 	}
 }
@@ -164,8 +194,9 @@ func (c *Cases) Look(ctx context.Context) error {
 	for i, sid := range names {
 		c.mu.Lock()
 		k, there := c.known[sid]
+		now := there && k.lapsed && !k.told // people wait to be told
 		c.mu.Unlock()
-		if !there || !k.lapsed && (i < from || i >= from+lookMax) {
+		if !there || !now && (i < from || i >= from+lookMax) {
 			continue
 		}
 		gone, err := c.look(ctx, sid, k)
@@ -199,8 +230,8 @@ func (c *Cases) look(ctx context.Context, sid string, k *known) (gone bool, err 
 	case k.lapsed:
 		c.Lost(sid, "this process does not carry it any more and puts nothing back; its journals are in the files of the machines that carried it")
 		c.mu.Lock()
-		if k.missed.IsZero() {
-			k.missed = time.Now()
+		if k.seen = time.Now(); k.missed.IsZero() {
+			k.missed = k.seen
 		}
 		c.mu.Unlock()
 		return false, nil

@@ -187,6 +187,54 @@ func TestGone(t *testing.T) {
 	}
 }
 
+// TestGoneWhileAway: the time in which the store does not answer does not count, because nobody can put anything back then.
+func TestGoneWhileAway(t *testing.T) {
+	b := newBench(t)
+	b.s.Do("FLUSHALL")
+	b.cases.Lapsed(sid, false)
+	b.look()
+	time.Sleep(1100 * time.Millisecond) // the store is away
+	for range 2 {
+		if gone := b.cases.Gone(time.Second); len(gone) != 0 {
+			t.Errorf("whoever has it was given no time to put it back: %+v", gone)
+		}
+		b.look()
+	}
+	for range 3 {
+		time.Sleep(400 * time.Millisecond)
+		b.look()
+	}
+	if gone := b.cases.Gone(time.Second); len(gone) != 1 {
+		t.Errorf("it was missed all the time: %+v", gone)
+	}
+}
+
+// TestTell: who was not told, because Slack took no message, is told later; a case that is back by then is not named.
+func TestTell(t *testing.T) {
+	b := newBench(t)
+	other := "ghost_20260314_104513"
+	b.put(info(other))
+	for _, id := range []string{sid, other} {
+		b.cases.Lapsed(id, false)
+	}
+	b.s.Do("FLUSHALL")
+	b.look()
+	var told []string
+	tell := func(ok bool) {
+		b.cases.Tell(t.Context(), 0, func(g Held) bool { told = append(told, g.SessionID); return ok })
+	}
+	tell(false)
+	b.look()
+	if _, err := Deployment(t.Context(), b.db, info(other), place); err != nil {
+		t.Fatal(err)
+	}
+	tell(true)
+	tell(true)
+	if got := strings.Join(told, " "); got != sid+" "+sid {
+		t.Errorf("told of %q", got)
+	}
+}
+
 // TestNothingIsOverwritten: what stands there stays.
 func TestNothingIsOverwritten(t *testing.T) {
 	b := newBench(t)
