@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -743,6 +744,86 @@ func TestRecheckLeavesNothingOpen(t *testing.T) {
 			if r := of.resolve(clickOn(pr, "U2", safeexec.Approve)); r.OK || !strings.Contains(r.Text, StateSuperseded) {
 				t.Errorf("a click on the old card = %+v", r)
 			}
+		})
+	}
+}
+
+// TestApprovalThatIsGoneIsAskedAgain: an approval that was journaled, and that does not count any more before it was used, because the
+// store's history was lost or its value was deleted, is no denial: people are asked again.
+func TestApprovalThatIsGoneIsAskedAgain(t *testing.T) {
+	for name, lose := range map[string]func(ctx context.Context, of *office, sid, id string) error{
+		"history lost": func(ctx context.Context, of *office, sid, _ string) error {
+			return proposal.End(ctx, of.db, sid, StateSuperseded, "")
+		},
+		"deleted": func(ctx context.Context, of *office, sid, id string) error {
+			return of.db.Commit(ctx, store.Commit{Scope: sid, Writes: []store.Write{{Key: proposal.Key(sid, id)}}})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			of, a, _, log := starter(t)
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			bin := t.TempDir()
+			if err := os.WriteFile(bin+"/tcpdump", []byte("#!/bin/sh\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			sh, err := safeexec.New(safeexec.Options{SessionID: a.SessionID, Policy: policy.New(policy.Options{}), Journal: a, Approver: a,
+				Redactor: redact.New(redact.Options{}), Dir: t.TempDir(), Path: bin, Requester: "U1"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			asked := func() (out []safeexec.Record) {
+				es, err := log.Since(0)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var shell []safeexec.Entry
+				for _, e := range es {
+					if e.Journal == "shell" {
+						shell = append(shell, safeexec.Entry{N: e.N, ID: e.ID, Kind: e.Kind, Time: e.Time, Hash: e.Hash, Body: e.Body})
+					}
+				}
+				return safeexec.Fold(shell)[1:] // the first one is starter's
+			}
+			first, stop := context.WithCancel(ctx)
+			go func() {
+				of.until("it is proposed", func() bool { return len(asked()) == 1 })
+				stop()
+			}()
+			if res, err := sh.Run(first, safeexec.Request{Command: "tcpdump -i eth0", Requester: "U1"}); err == nil {
+				t.Fatalf("Run = %+v", res)
+			}
+			r := asked()[0]
+			if got := of.resolve(clickOn(r.Proposal, "U2", safeexec.Approve)); !got.OK {
+				t.Fatalf("Resolve = %+v", got)
+			}
+			r.Decided = &safeexec.Decided{AuditID: r.Proposal.AuditID, Decision: "APPROVED", By: "U2", At: time.Now(), UseBy: time.Now().Add(time.Minute)}
+			if _, _, err := a.Append(ctx, "decided", r.Decided); err != nil {
+				t.Fatal(err)
+			}
+			if err := lose(ctx, of, a.SessionID, r.Proposal.ID); err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan string, 1)
+			go func() {
+				res, err := sh.Continue(ctx, r)
+				ended <- fmt.Sprintf("%s %s %q, %v", res.Status, res.AuditID, res.DenialReason, err)
+			}()
+			for end := time.After(10 * time.Second); len(asked()) < 2; time.Sleep(5 * time.Millisecond) {
+				select {
+				case why := <-ended:
+					t.Fatalf("nobody was asked again: %s", why)
+				case <-end:
+					t.Fatal("nobody was asked again")
+				default:
+				}
+			}
+			next := asked()[1].Proposal
+			if p, err := proposal.Load(ctx, of.db, a.SessionID, next.ID); err != nil || p.State != StatePending || next.Replaces != r.Proposal.AuditID {
+				t.Errorf("the new proposal is %s, replaces %q, %v", p.State, next.Replaces, err)
+			}
+			cancel()
+			<-ended
 		})
 	}
 }

@@ -332,11 +332,18 @@ func (a *Approvals) Settle(ctx context.Context, want safeexec.Proposal) (answere
 	}
 }
 
-// Valid implements [safeexec.Approver].
+// Valid implements [safeexec.Approver]. An approval that was journaled, and that the store has lost or that was ended because
+// history was lost since, is asked for again: to refuse the start would make it a denial.
 func (a *Approvals) Valid(ctx context.Context, want safeexec.Proposal) (why string, err error) {
 	p, err := Load(ctx, a.DB, a.SessionID, want.ID)
-	if err != nil {
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return "the store has lost the answer", nil
+	case err != nil:
 		return "", err
+	case p.State == StateSuperseded:
+		d, _ := p.Decision()
+		return d.Reason, nil
 	}
 	return a.invalid(ctx, p), nil
 }
