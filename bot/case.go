@@ -119,8 +119,8 @@ func unless(done bool, err error) error {
 	return err
 }
 
-// carry opens the journals and runs the case's three loops: the investigation,
-// the lease, the thread. live ends with the process or the lease; the
+// carry opens the journals and runs the case's loops: the investigation,
+// the lease, what people wrote, the thread. live ends with the process or the lease; the
 // investigation also ends when a person stops it, and then its end is still shown.
 func (h *holder) carry(ctx context.Context) error {
 	ready := proposal.Stay(ctx, h.d.o.DB, &h.lease)
@@ -148,7 +148,7 @@ func (h *holder) carry(ctx context.Context) error {
 		defer func() { h.at, h.behind = h.d.known.Seen(h.sid, p.Place()), p.Behind() }()
 	}
 	h.d.rests.Forget(h.sid + away)
-	ready()
+	confirmed := ready()
 	l := *h.lease.Load()
 	l.Forgotten = false // the store has everything of the case again
 	h.lease.Store(&l)
@@ -160,7 +160,8 @@ func (h *holder) carry(ctx context.Context) error {
 	defer stop(nil)
 	h.lost, h.stop = lost, stop
 	wg.Go(func() { v.Run(live) }) // first: people see the case while the others are looked through
-	wg.Go(func() { h.keep(live) })
+	wg.Go(func() { h.keep(live, confirmed) })
+	wg.Go(func() { h.watch(live) })
 	h.paired.Store(h.sweeps || h.named)
 	if !h.paired.Load() {
 		wg.Go(func() { h.named = h.neighbours(live); h.paired.Store(true) })
@@ -399,48 +400,28 @@ func (d *Desk) record(ctx context.Context, info CaseInfo, entry map[string]any) 
 		Writes: append(record.Inactive(info), store.Write{Key: record.Key(info.SessionID), Data: data})})
 }
 
-// keep renews the lease at a third of its time and watches for a stop: at every
-// change that the store tells of, and, where it may miss one, at every renewal. When two
-// thirds have passed without a confirmed renewal it ends everything this process
-// does for the case.
-func (h *holder) keep(ctx context.Context) {
-	changed := h.d.o.DB.Watch(ctx, h.sid)
-	every := h.d.o.Lease / 3
-	confirmed := time.Now()
-	next := confirmed.Add(proposal.OnBeat(every))
-	looked := confirmed
-	for look := true; ctx.Err() == nil; {
-		if look || time.Since(looked) > proposal.PollTold {
-			looked = time.Now()
-			stop, heard := h.lookForStop(ctx), h.hear(ctx)
-			look = !stop || !heard || !store.Tells(h.d.o.DB)
+// keep renews the lease, and ends everything this process does for the case when it is lost.
+func (h *holder) keep(ctx context.Context, confirmed time.Time) {
+	if err := proposal.Keep(ctx, h.d.o.DB, &h.lease, confirmed); err != nil {
+		h.lost(fmt.Errorf("%w: %w", ErrLeaseLost, err))
+	}
+}
+
+// watch looks for a stop, and for what people wrote: at every change that the store tells of, and, where it may miss
+// one, as often as the lease is renewed. No renewal waits for it.
+func (h *holder) watch(ctx context.Context) {
+	for changed := h.d.o.DB.Watch(ctx, h.sid); ctx.Err() == nil; {
+		again := h.d.o.Lease / 3
+		if stop, heard := h.lookForStop(ctx), h.hear(ctx); stop && heard && store.Tells(h.d.o.DB) {
+			again = proposal.PollTold
 		}
-		t := time.NewTimer(time.Until(next))
+		t := time.NewTimer(proposal.OnBeat(again))
 		select {
 		case <-ctx.Done():
 		case <-changed:
-			look = true
 		case <-t.C:
 		}
 		t.Stop()
-		if time.Now().Before(next) {
-			continue
-		}
-		next = time.Now().Add(proposal.OnBeat(every))
-		rctx, done := context.WithTimeout(ctx, every)
-		asked := time.Now()
-		l, err := h.d.o.DB.Renew(rctx, *h.lease.Load())
-		done()
-		if err == nil {
-			h.lease.Store(&l)
-			confirmed = asked
-			continue
-		}
-		if errors.Is(err, store.ErrFenced) || time.Since(confirmed) > 2*every {
-			h.lost(fmt.Errorf("%w: %w", ErrLeaseLost, err))
-			return
-		}
-		next = time.Now().Add(every / 4)
 	}
 }
 

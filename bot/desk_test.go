@@ -8,6 +8,7 @@ import (
 	"os"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -442,6 +443,79 @@ func (f *flaky) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
 		return store.Lease{}, os.ErrDeadlineExceeded
 	}
 	return f.DB.Renew(ctx, l)
+}
+
+// TestLostLeaseInTime: a store that answers nothing any more, each time after a quarter of a lease, does not keep a holder beyond two thirds of
+// its lease: then another process may soon have the case.
+func TestLostLeaseInTime(t *testing.T) {
+	const lease = 1200 * time.Millisecond
+	ended := make(chan time.Time, 2)
+	h := &hangs{patience: lease / 4}
+	of := newOffice(t, func(ctx context.Context, p Parts) error {
+		<-ctx.Done()
+		ended <- time.Now()
+		return context.Cause(ctx)
+	}, func(o *Options) { o.Lease = lease; h.DB = o.DB; o.DB = h })
+	of.run()
+	of.open("d1")
+	of.until("the root is shown", func() bool { return of.shows("root=") })
+	of.until("the lease was renewed", func() bool { return !h.renewed().IsZero() })
+	h.hung.Store(true)
+	if took := (<-ended).Sub(h.renewed()); took > lease*5/6 {
+		t.Errorf("the investigation went on for %v after the last renewal, of a lease of %v", took, lease)
+	}
+}
+
+// hangs is a store that can stop answering.
+type hangs struct {
+	store.DB
+	patience time.Duration
+	hung     atomic.Bool
+	last     atomic.Int64 // the last renewal
+}
+
+func (h *hangs) renewed() time.Time {
+	if n := h.last.Load(); n != 0 {
+		return time.Unix(0, n)
+	}
+	return time.Time{}
+}
+
+func (h *hangs) wait(ctx context.Context) error {
+	if !h.hung.Load() {
+		return nil
+	}
+	select {
+	case <-ctx.Done():
+	case <-time.After(h.patience):
+	}
+	return store.ErrUnavailable
+}
+
+func (h *hangs) Get(ctx context.Context, k store.Key) (store.Value, error) {
+	if err := h.wait(ctx); err != nil {
+		return store.Value{}, err
+	}
+	return h.DB.Get(ctx, k)
+}
+
+func (h *hangs) List(ctx context.Context, scope, prefix string) ([]store.Value, error) {
+	if err := h.wait(ctx); err != nil {
+		return nil, err
+	}
+	return h.DB.List(ctx, scope, prefix)
+}
+
+func (h *hangs) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	asked := time.Now()
+	if err := h.wait(ctx); err != nil {
+		return store.Lease{}, err
+	}
+	l, err := h.DB.Renew(ctx, l)
+	if err == nil {
+		h.last.Store(asked.UnixNano())
+	}
+	return l, err
 }
 
 // TestRetryIsNoTakeover: a process that tries again after an error writes no

@@ -1,6 +1,7 @@
 package proposal
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
@@ -32,10 +33,51 @@ func TestStay(t *testing.T) {
 	if _, err := db.Renew(t.Context(), *lease.Load()); err != nil {
 		t.Errorf("after three lease times: %v", err)
 	}
-	ready()
-	ready()
+	if ready(); time.Since(ready()) > ttl {
+		t.Error("it was confirmed within the last lease time")
+	}
 	time.Sleep(ttl + 50*time.Millisecond)
 	if _, err := db.Renew(t.Context(), *lease.Load()); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("a lease time after the end: %v", err)
+	}
+}
+
+// silent is a store that does not answer renewals.
+type silent struct{ store.DB }
+
+func (silent) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	<-ctx.Done()
+	return l, store.ErrUnavailable
+}
+
+// refusing is a store that refuses renewals at once.
+type refusing struct {
+	store.DB
+	n int
+}
+
+func (r *refusing) Renew(_ context.Context, l store.Lease) (store.Lease, error) {
+	r.n++
+	return l, store.ErrUnavailable
+}
+
+// TestKeep: a lease that is not renewed is given up at two thirds of it, whether the store is silent or refuses, and without asking in a loop.
+func TestKeep(t *testing.T) {
+	t.Parallel()
+	const ttl = 1500 * time.Millisecond
+	refuses := &refusing{}
+	for name, db := range map[string]store.DB{"silent": silent{}, "refusing": refuses} {
+		t.Run(name, func(t *testing.T) {
+			var lease atomic.Pointer[store.Lease]
+			lease.Store(&store.Lease{TTL: ttl})
+			began := time.Now()
+			err := Keep(t.Context(), db, &lease, began)
+			if took := time.Since(began); !errors.Is(err, store.ErrUnavailable) || took < ttl*2/3 || took > ttl*5/6 {
+				t.Errorf("given up after %v of %v: %v", took, ttl, err)
+			}
+		})
+	}
+	if refuses.n < 3 || refuses.n > 9 {
+		t.Errorf("it was asked %d times", refuses.n)
 	}
 }
