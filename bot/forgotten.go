@@ -28,8 +28,13 @@ func (d *Desk) recall(ctx context.Context) {
 // regain takes the lease anew when the case ended here because the store knows nothing of its lease any more: nobody
 // else has it. What ran has ended.
 func (h *holder) regain(ctx context.Context, why error) bool {
-	if why == nil || h.info.Closed || errors.Is(why, ErrTampered) { // people are asked about files that do not verify
+	if why == nil || h.info.Closed {
 		return false
+	}
+	if errors.Is(why, ErrTampered) { // people are asked about that, where an answer would be taken
+		if _, err := h.d.Case(ctx, h.sid); !errors.Is(err, ErrNoCase) {
+			return false
+		}
 	}
 	l, ok := dormant.Regain(ctx, h.d.o.DB, *h.lease.Load(), func() { h.tell(ctx, why) })
 	h.lease.Store(&l)

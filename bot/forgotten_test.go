@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -60,6 +61,50 @@ func TestForgottenCaseThatCannotGoOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// unlisted is a store that has forgotten a lease and, while gone, the case.
+type unlisted struct {
+	forgets
+	gone atomic.Bool
+}
+
+func (u *unlisted) Get(ctx context.Context, k store.Key) (store.Value, error) {
+	if u.gone.Load() && strings.HasPrefix(k.Name, "case/") {
+		return store.Value{}, store.ErrNotFound
+	}
+	return u.forgets.Get(ctx, k)
+}
+
+// TestForgottenCaseThatDoesNotVerify: nobody is asked what becomes of a case that the store knows nothing of, because every answer
+// would be refused: people are told why it rests, and it goes on when its files are mended.
+func TestForgottenCaseThatDoesNotVerify(t *testing.T) {
+	t.Parallel()
+	db := &unlisted{}
+	var bad atomic.Bool
+	bad.Store(true)
+	of := newOffice(t, nil, func(o *Options) {
+		open := o.OpenLog
+		db.forgets = forgets{o.DB}
+		o.DB = db
+		o.OpenLog = func(ctx context.Context, sid string, fence uint64) (Log, error) {
+			if bad.Load() {
+				db.gone.Store(true)
+				return nil, fmt.Errorf("%w: entry 1", ErrTampered)
+			}
+			return open(ctx, sid, fence)
+		}
+	})
+	of.run()
+	of.open("a")
+	of.until("people are told", func() bool { return of.shows("rests and nothing runs") })
+	time.Sleep(of.o.Lease)
+	if of.shows("question/") {
+		t.Errorf("people are asked: %q", of.board.texts())
+	}
+	bad.Store(false)
+	db.gone.Store(false)
+	of.until("it goes on", func() bool { return of.shows("Investigating") })
 }
 
 // emptied is a store that has forgotten a lease once, and does not say at first whether it has the case.
