@@ -180,10 +180,14 @@ func (d *Desk) Reason(ctx context.Context, c Click) (Reply, error) {
 		if err != nil {
 			return Reply{}, err
 		}
+		words := d.o.Redact(strings.TrimSpace(c.Text))
+		if words != "" && p.Reason == words {
+			return Reply{OK: true, State: p.State}, nil // the same delivery again, or sent again after a lost reply
+		}
 		if late := !now.Before(p.ReasonUntil); late || p.Reason != "" {
 			return d.lateReason(ctx, c, p)
 		}
-		p.Reason, p.ReasonUntil = d.o.Redact(strings.TrimSpace(c.Text)), now
+		p.Reason, p.ReasonUntil = words, now
 		if err := p.Put(ctx, d.o.DB, c.SessionID, nil, nil); err == nil || !conflict(err) {
 			return Reply{OK: true, State: p.State}, err
 		}

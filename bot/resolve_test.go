@@ -260,6 +260,27 @@ func TestDenyDecidesWhenPressedAndTheReasonFollows(t *testing.T) {
 	of.until("late words are heard as an instruction", func() bool { return of.shows("one more thing") })
 }
 
+// TestReasonComesTwice: the words of a denial are heard once, also when their delivery comes again.
+func TestReasonComesTwice(t *testing.T) {
+	of, pr, got := pending(t)
+	c := clickOn(pr, "U2", safeexec.Deny)
+	c.Reason = true
+	of.resolve(c)
+	<-got
+	c.Text, c.Delivery = "wrong host, hunter2", "view V1"
+	for range 2 {
+		if r, err := of.desk.Reason(context.Background(), c); err != nil || !r.OK {
+			t.Fatalf("reason = %+v, %v", r, err)
+		}
+	}
+	if d := <-got; d.Reason != "wrong host, [masked]" {
+		t.Errorf("decision with its words = %+v", d)
+	}
+	if seen, err := inbox.Seen(context.Background(), of.db, pr.SessionID, c.Delivery); err != nil || seen {
+		t.Errorf("the words are an instruction as well: %v, %v", seen, err)
+	}
+}
+
 func TestClosedReasonWindowDoesNotKeepTheCase(t *testing.T) {
 	of, pr, got := pending(t)
 	c := clickOn(pr, "U2", safeexec.Deny)
