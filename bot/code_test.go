@@ -371,7 +371,7 @@ func TestCodeWhoseDecisionWasLost(t *testing.T) {
 			}
 		}
 		c.Code = factor.Code(secrets["U1X"], begun+1)
-		if r := of.resolve(c); r.OK != lost || r.State != StateApproved {
+		if r := of.resolve(c); !r.OK || r.State != StateApproved {
 			t.Errorf("the next code: %+v", r)
 		}
 		if p, err := proposal.Load(t.Context(), of.db, pr.SessionID, pr.ID); err != nil || p.State != StateApproved && p.State != StateStarted || len(p.Votes) != 1 {

@@ -61,13 +61,16 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 			return Reply{}, store.NotDone(err)
 		}
 		r, err := d.resolve(ctx, &c, &p)
-		if err == nil || !conflict(err) {
-			if err == nil && !r.OK && !r.Same && !r.Code {
-				d.noteRefusal(ctx, c, p, r.Text)
-			}
+		refused := err == nil && !r.OK && !r.Same && !r.Code
+		if !refused && !conflict(err) {
 			return r, err
 		}
-		seen, err := inbox.Seen(ctx, d.o.DB, c.SessionID, c.Delivery)
+		seen, serr := inbox.Seen(ctx, d.o.DB, c.SessionID, c.Delivery)
+		if refused && !seen { // what was stored by this very delivery is no refusal
+			d.noteRefusal(ctx, c, p, r.Text)
+			return r, nil
+		}
+		err = serr
 		if err != nil || seen {
 			return Reply{OK: true, State: p.State, Text: "Already recorded."}, err
 		}

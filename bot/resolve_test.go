@@ -260,6 +260,29 @@ func TestDenyDecidesWhenPressedAndTheReasonFollows(t *testing.T) {
 	of.until("late words are heard as an instruction", func() bool { return of.shows("one more thing") })
 }
 
+// TestDecisionComesTwice: whoever sends a decision again because they heard nothing of it is told that it is stored, and no refusal
+// of it is journaled.
+func TestDecisionComesTwice(t *testing.T) {
+	of, pr, got := pending(t)
+	c := clickOn(pr, "U2", safeexec.Modify)
+	c.Text = "tcpdump -i lo"
+	for range 2 {
+		if r := of.resolve(c); !r.OK || r.State != StateModified {
+			t.Errorf("edit = %+v", r)
+		}
+	}
+	if d := <-got; d.Modified != c.Text {
+		t.Errorf("decision = %+v", d)
+	}
+	if r := of.resolve(clickOn(pr, "U2", safeexec.Approve)); r.OK {
+		t.Error("a decided command was approved")
+	}
+	of.until("one refusal is journaled", func() bool { return slices.Contains(of.entries(pr.SessionID), "refusal") })
+	if all := strings.Join(of.entries(pr.SessionID), " "); strings.Count(all, "refusal") != 1 {
+		t.Errorf("entries: %s", all)
+	}
+}
+
 // TestReasonComesTwice: the words of a denial are heard once, also when their delivery comes again.
 func TestReasonComesTwice(t *testing.T) {
 	of, pr, got := pending(t)
