@@ -127,14 +127,21 @@ func (db *DB) Native(ctx context.Context, scope string) (native bool, from, to s
 	if err != nil {
 		return false, "", "", fmt.Errorf("epoch of %s: %w", scope, err)
 	}
+	if r[1] != "1" {
+		db.strange.Store(scope, r[3])
+	}
 	return r[1] == "1", r[2], r[3], nil
 }
 
-// Adopt records that the scope was looked through: no answer from before counts.
+// Adopt records that the scope was looked through: no answer from before counts. It was in the epoch in which [DB.Native] answered
+// false last. In a later one a process that was paused since records nothing: whoever has the scope then looks through it.
 func (db *DB) Adopt(ctx context.Context, scope string) error {
-	_, err := db.write(ctx, "origin", scope, []string{db.key(scope, "lease")}, "1")
+	found, _ := db.strange.Load(scope)
+	in, _ := found.(string)
+	_, err := db.write(ctx, "origin", scope, []string{db.key(scope, "lease")}, "1", in)
 	if err != nil {
 		return fmt.Errorf("adopt %s: %w", scope, err)
 	}
+	db.strange.Delete(scope)
 	return nil
 }

@@ -51,6 +51,7 @@ type DB struct {
 	known   sync.Map // scope that the registry names -> until when that is believed
 	foreign sync.Map // keys of values that lists left out
 	people  sync.Map // scope that is held -> commits of people at the last renewal
+	strange sync.Map // scope that is to be looked through -> epoch of the lease under which it is
 	record  Record
 	kept    []byte // the record as it stands there
 	hints   hints

@@ -530,6 +530,48 @@ func TestEpoch(t *testing.T) {
 	}
 }
 
+// TestLateAdopt: a process that looked through a scope, and was paused before it recorded that, records nothing when the store has become
+// another one since and somebody else has the scope: what that one lost nobody has looked through.
+func TestLateAdopt(t *testing.T) {
+	s := sim.Start(t)
+	ctx, ttl := t.Context(), 400*time.Millisecond
+	one, two := openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")}), openDB(t, Options{URL: s.URL(), Keys: testKeys("k1")})
+	take := func(db *DB, owner string) {
+		t.Helper()
+		_, err := db.Acquire(ctx, sid, owner, ttl)
+		for end := time.Now().Add(10 * time.Second); errors.Is(err, store.ErrHeld) && time.Now().Before(end); _, err = db.Acquire(ctx, sid, owner, ttl) {
+			time.Sleep(ttl / 8)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	native := func(db *DB, want bool) {
+		t.Helper()
+		if got, from, to, err := db.Native(ctx, sid); got != want || err != nil {
+			t.Errorf("native: %v, want %v; from %s to %s, %v", got, want, from, to, err)
+		}
+	}
+	adopt := func(db *DB) {
+		t.Helper()
+		if err := db.Adopt(ctx, sid); err != nil {
+			t.Error(err)
+		}
+	}
+	take(one, "one")
+	s.Kill()
+	s.Up()
+	take(one, "one")
+	native(one, false)
+	s.Kill()
+	s.Up()
+	take(two, "two")
+	adopt(one)
+	native(two, false)
+	adopt(two)
+	native(two, true)
+}
+
 // TestAgain: of a scope all of which was deleted, who knows that it had a lease waits for a lease time, in which its
 // holder regains it, and then finds it not looked through; who does not know takes it as new.
 func TestAgain(t *testing.T) {
