@@ -227,6 +227,9 @@ func (h *holder) lostHistory(ctx context.Context) error {
 	if err := proposal.End(ctx, h.d.o.DB, h.sid, StateSuperseded, ""); err != nil {
 		return err
 	}
+	if err := thread.Doubt(ctx, o.DB, h.sid, h.fence(), h.log); err != nil {
+		return err
+	}
 	if _, _, err := h.log.Journal("case").Append(ctx, show.KindOfLost, show.Notice{Text: why}); err != nil {
 		return err
 	}

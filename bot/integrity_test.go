@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -20,6 +21,7 @@ import (
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/bot/tampered"
+	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
 	"ghostbot/store"
 )
@@ -285,6 +287,74 @@ func TestFreshCaseTakesThePlace(t *testing.T) {
 	}
 	if r, err := of.desk.Resolve(context.Background(), clickOn(pr, "U1", safeexec.Approve)); err != nil || r.OK {
 		t.Errorf("a click on the old card: %+v, %v", r, err)
+	}
+}
+
+// A store that lost the last second of a case has lost as well that messages are shown: they are looked for, and stand in the
+// thread once.
+func TestLostMarksPostNothingTwice(t *testing.T) {
+	for name, lose := range map[string]func(*thread.Map){
+		"the last ones": func(m *thread.Map) {
+			for key := range m.Sent {
+				if key != "root" {
+					delete(m.Sent, key)
+				}
+			}
+		},
+		"the thread": func(m *thread.Map) { *m = thread.Map{Sent: map[string]thread.Sent{}} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			var lost atomic.Bool
+			asked := make(chan safeexec.Proposal, 4)
+			of := newOffice(t, saved(asked), func(o *Options) {
+				o.Lost = func(context.Context, string) (string, error) {
+					if lost.Load() {
+						return "The store was restarted.", nil
+					}
+					return "", nil
+				}
+				o.Adopt = func(context.Context, string) error { lost.Store(false); return nil }
+			})
+			stop := of.run()
+			sid := of.open("d1")
+			<-asked
+			ctx := context.Background()
+			var m thread.Map
+			of.until("all is shown", func() (shown bool) {
+				var err error
+				m, err = thread.Load(ctx, of.db, sid)
+				return err == nil && m.Sent["say/002"].Addr != "" && m.Sent["progress"].Addr != ""
+			})
+			stop()
+			at := m.Place
+			lose(&m)
+			data, err := json.Marshal(m)
+			if err == nil {
+				err = of.db.Commit(ctx, store.Commit{Scope: sid, Writes: []store.Write{{Key: thread.MessagesKey(sid), Data: data}}})
+			}
+			if err == nil && m.Place != at {
+				err = of.db.Commit(ctx, store.Commit{Scope: store.Deployment, Writes: []store.Write{{Key: thread.Key(at)}, {Key: thread.AtKey(sid)}}})
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			lost.Store(true)
+			of.again()
+			<-asked
+			of.until("people are told", func() bool { return of.shows("The store was restarted.") })
+			of.until("the thread is in step", func() bool {
+				m, err := thread.Load(ctx, of.db, sid)
+				return err == nil && m.Doubt == 0 && len(m.Sent) > 3
+			})
+			seen := map[string]int{}
+			of.board.set(func() {
+				for _, m := range of.board.shown {
+					if seen[m.Key]++; seen[m.Key] == 2 {
+						t.Errorf("%s is shown twice", m.Key)
+					}
+				}
+			})
+		})
 	}
 }
 

@@ -120,3 +120,22 @@ func Another(ctx context.Context, db store.DB, sid, auditID, addr string) (live 
 	at := m.Sent["card/"+auditID[strings.LastIndexByte(auditID, '_')+1:]]
 	return at.Addr, at.Addr != "" && at.Addr != addr
 }
+
+// Doubt notes that the store may have lost the last marks of a case's messages: those of the entries that are there so far are looked
+// for before they are posted, until the thread shows everything. Later ones nobody can have shown.
+func Doubt(ctx context.Context, db store.DB, sid string, fence uint64, log Feed) error {
+	entries, err := log.Since(0)
+	if err != nil || len(entries) == 0 {
+		return err
+	}
+	m, err := Load(ctx, db, sid)
+	if err != nil {
+		return err
+	}
+	m.Doubt = entries[len(entries)-1].N
+	data, err := json.Marshal(m)
+	if err != nil {
+		return err
+	}
+	return db.Commit(ctx, store.Commit{Scope: sid, Fence: fence, Writes: []store.Write{{Key: MessagesKey(sid), Data: data}}})
+}

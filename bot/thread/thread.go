@@ -187,6 +187,8 @@ type Map struct {
 	// Unsure says that the store has lost which messages are there: each is looked for before it is
 	// posted, until the thread shows everything.
 	Unsure bool `json:"unsure,omitempty"`
+	// Doubt is Unsure for the messages of entries up to this one, see [Doubt].
+	Doubt uint64 `json:"doubt,omitempty"`
 }
 
 // MessagesKey is where a case keeps its message map.
@@ -570,8 +572,8 @@ func (p *Projector) settle(ctx context.Context, due time.Duration) error {
 	if due > 0 {
 		return nil
 	}
-	if p.m.LastN != p.n || p.m.Unsure {
-		p.m.LastN, p.m.Unsure = p.n, false
+	if p.m.LastN != p.n || p.m.Unsure || p.m.Doubt > 0 {
+		p.m.LastN, p.m.Unsure, p.m.Doubt = p.n, false, 0
 		p.later()
 	}
 	if p.over && !p.unsent.IsZero() {
@@ -702,7 +704,7 @@ func (p *Projector) full(m show.Message) show.Message {
 func (p *Projector) post(ctx context.Context, m show.Message, s Sent, hash string) error {
 	var addr string
 	var err error
-	if s.Posting || p.m.Unsure {
+	if s.Posting || p.m.Unsure || p.m.Doubt > 0 && m.Entry <= p.m.Doubt {
 		if addr, err = p.front.Find(ctx, p.m.Place, m); err != nil {
 			return err
 		}
