@@ -310,3 +310,16 @@ func safePath(u *url.URL) (p, left string) {
 
 // Guess fills in what an endpoint leaves open, as for one that people name.
 func Guess(e Endpoint) Endpoint { return e.guess(false) }
+
+// LoopbackIP reports an address of the loopback interface.
+func LoopbackIP(s string) bool {
+	a, err := netip.ParseAddr(s)
+	return err == nil && a.IsLoopback()
+}
+
+// SelfIP reports an address that is whatever machine asks. Connections to the
+// unspecified one go to the machine itself (Linux, ip(7)).
+func SelfIP(s string) bool {
+	a, err := netip.ParseAddr(s)
+	return err == nil && (a.IsLoopback() || a.IsUnspecified())
+}

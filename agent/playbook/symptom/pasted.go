@@ -20,6 +20,26 @@ var filler = map[string]bool{"is": true, "the": true, "with": true, "listens": t
 // fileEnding are last labels of files and code, not of names.
 var fileEnding = pattern.New(`(?i)^(go|py|pyc|js|ts|tsx|java|class|jar|conf|cfg|cnf|ini|log|json|jsonl|ya?ml|toml|html?|php|rb|rs|c|cc|cpp|h|txt|md|sh|service|socket|timer|target|so|pem|crt|key|cer|csr|sql|xml|csv|pcap|cap|pid|sock|gz|tar|zip|exe|dll|py3|lua|conf|env|lock|tmp|bak|exceptions?|errors?|error|connectionpool|connection|adapters|client|request|response|timeout|somaxconn|py|s|ms|kt|scala|cs|swift|m)$`)
 
+// shownNames are names that a certificate has, in the words of Go, Python, Node.js and
+// people: what it is for instead of the name that was asked for. The "not" of such a
+// sentence takes nothing back.
+var shownNames = []struct {
+	says *pattern.Pattern
+	left string
+}{
+	{pattern.New(`(?i)\b(cert(?:ificate)?) (?:is|was) (?:only |just )?(?:valid |issued |made )?for (?:either of )?['"]?[\w*-]+(?:\.[\w-]+)+['"]?(?:,? (?:and |or )?['"]?[\w*-]+(?:\.[\w-]+)+['"]?){0,30},? (?:not|and not|but not|instead of) (?:for )?(['"]?[\w-]+(?:\.[\w-]+)+)`), "$1 is for another name than $2"},
+	{pattern.New(`(?i)\b(hostname ['"]?[^\s'"]+['"]?) doesn'?t match (?:either of )?['"][^\n]{1,400}`), "$1 does not match the certificate"},
+	{pattern.New(`(?i)\b(cert(?:ificate)?'?s? altnames): ?(?:DNS:|IP Address:)[^\n]{1,400}`), "$1"},
+}
+
+// withoutShown takes the names out that a certificate has: they are not what was asked.
+func withoutShown(text string) string {
+	for _, s := range shownNames {
+		text = s.says.ReplaceAllString(text, s.left)
+	}
+	return text
+}
+
 // codePrefix are first labels of package paths.
 var codePrefix = pattern.New(`^(java|javax|sun|jdk|kotlin|scala|org\.apache|org\.springframework|io\.netty|io\.grpc|urllib3|requests|httpx|aiohttp|socket|http\.client|asyncio|net\.core|net\.ipv4|net\.ipv6|net\.http|net/http|system\.net|node|python\d?|std|tokio|reqwest|hyper|errno|os|ssl|kernel|i|e|v?\d+)$`)
 
@@ -40,6 +60,9 @@ func notAName(s string) bool {
 		return true
 	}
 	for n := 1; n < len(labels); n++ {
+		if n == 1 && len(labels) > 2 && nameEnding.MatchString(last) {
+			continue // v6.example.com, node.example.com
+		}
 		if codePrefix.MatchString(strings.Join(labels[:n], ".")) {
 			return true
 		}

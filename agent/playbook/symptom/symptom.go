@@ -53,6 +53,7 @@ type Symptom struct {
 	Deploy       bool       // "since the deploy": a change is suspected
 	Intermittent bool       // "sometimes", "one in ten"
 	Rate         float64    // the share that is said to fail, 0.1 of "one in ten"; 0 when the text does not say
+	Idle         bool       // what is said to break are connections on which nothing happens for a while
 	Jitter       bool       // what is said to be wrong is that times vary
 	Delay        float64    // seconds that are said to be too many or lost, of "200 ms more"; 0 when the text does not say
 	Correction   bool       // "no, it is ...", "not X but Y": another target was meant
@@ -78,7 +79,7 @@ const (
 // Parse reads a text. It never fails; a text that says nothing yields a
 // Symptom without targets.
 func Parse(text string) Symptom {
-	text = Clean(text)
+	text = withoutShown(Clean(text))
 	raw := text
 	text = plainText(text)
 	numbers := codes(text)
@@ -92,6 +93,7 @@ func Parse(text string) Symptom {
 	if s.Rate = rate(text); s.Rate > 0 {
 		s.Intermittent = true
 	}
+	s.Idle = idleWords.MatchString(text)
 	s.Jitter = jitterWords.MatchString(text)
 	if s.Is(Slow) || s.Is(Path) {
 		s.Delay = delay(text)
@@ -138,6 +140,7 @@ var (
 	sinceTime      = pattern.New(`(?i)\b(?:since|from|after|around|about|at|seit|ab|depuis|desde|dalle)\s+(?:about\s+|around\s+|ca\.?\s+)?([01]?\d:[0-5]\d|2[0-3]:[0-5]\d)\b`)
 	deployWords    = pattern.New(`(?i)\b(deploy(ed|ment|s)?|roll-?out|release[ds]?|upgrade[ds]?|restart(ed)?|reboot(ed)?|migrat(ed|ion)|config(uration)? change|new version|maintenance)\b`)
 	sometimesWords = pattern.New(`(?i)\b(sometimes|intermittent(ly)?|sporadic(ally)?|occasional(ly)?|now and then|every now|once in a while|flak[yi]\w*|flapp\w*|random(ly)?|some (requests|calls|users|connections|clients|people|customers)|(one|\d{1,3}) (in|of|out of) (every )?(\d{1,4}|two|three|four|five|six|eight|ten|twenty|hundred)\b|one in|p9\d|tail latenc\w+|(every|each) (second|third|fourth|fifth|other|few|\d+(nd|rd|th))|now and again|half of|\d+ ?(%|percent)|on and off|manchmal|parfois|a veces)`)
+	idleWords      = pattern.New(`(?i)\bidle\b|\bidling\b|keep-?alives?\b|\blong-lived\b|\binactiv\w+|after (about |around |~)?(a few|some|\d+) ?(s|secs?|seconds?|m|mins?|minutes?|hours?) (of|without) (silence|traffic|inactivity|activity|queries|use)`)
 	finishWords    = pattern.New(`(?i)^\s*(please\s+)?(wrap (it )?up|conclude|finish( up)?|that'?s enough|enough|report now|close (it|the case))\b`)
 	statusCode     = pattern.New(`(?i)(?:^|[^\d.:/\w-])([1-5]\d\d)(?:s|er)?(?:$|[^\d.:\w-]|[.:](?:\s|$))`)
 	afterNumber    = pattern.New(`(?i)^\s+s\b|^\s*(ms|millisec|sec|min|bytes?|kb|mb|users?|requests?|times?|rps|qps|req|conn|days?|hours?|%|percent|of\b|clients?|people|orders?)`)
