@@ -239,7 +239,7 @@ func (b *board) healthy() bool {
 // one without a description, may be away just now.
 func (b *board) calm() string {
 	for _, p := range b.roots() {
-		if p.About.Intermittent || p.End.Left != "" || p.Good() < 3 && !p.Has("bare") {
+		if p.About.Intermittent || p.About.Idle || p.End.Left != "" || p.Good() < 3 && !p.Has("bare") {
 			return "medium"
 		}
 	}

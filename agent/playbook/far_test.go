@@ -71,11 +71,11 @@ const farHosts = "127.0.0.1 localhost\n203.0.113.11 two.shop.test\n203.0.113.10 
 // services serves on the far machine: a part of it does not.
 func (n *network) services() {
 	n.t.Helper()
-	for _, ip := range []string{"9", "11", "12", "13"} {
+	for _, ip := range []string{"9", "11", "12", "13", "14"} {
 		n.do("ip -n " + n.far + " addr add 203.0.113." + ip + "/24 dev toc")
 	}
 	n.names(farHosts, "")
-	for _, at := range []string{"203.0.113.10:80", "203.0.113.10:84", "203.0.113.13:84", "203.0.113.10:6379"} {
+	for _, at := range []string{"203.0.113.10:80", "203.0.113.10:84", "203.0.113.10:87", "203.0.113.10:88", "203.0.113.13:84", "203.0.113.10:6379"} {
 		n.web(n.far, at, ok)
 	}
 	n.web(n.far, "203.0.113.13:80", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusInternalServerError) })

@@ -101,6 +101,12 @@ func TestRealNetwork(t *testing.T) {
 		{"a filter on the way", "198.18.8.1 does not answer ping", n.left, "ip route add prohibit 198.18.8.0/24", want{"root_cause", []string{"A filter rejects connections to 198.18.8.1"}, "", "high"}},
 		{"loss on the way", "packet loss to 203.0.113.11", n.right, "iptables -A FORWARD -p icmp -d 203.0.113.11 -m statistic --mode nth --every 3 --packet 0 -j DROP", want{"root_cause", []string{"The path to 203.0.113.11 loses packets"}, "packet loss", "medium"}},
 	}
+	tests = append(tests,
+		farCase{"only echo requests are dropped", "is 203.0.113.14 down? monitoring cannot ping it", n.right, "iptables -A FORWARD -p icmp --icmp-type echo-request -d 203.0.113.14 -j DROP", want{"root_cause", []string{"203.0.113.14 is up, packets reach it"}, "203.0.113.14", "medium"}},
+		farCase{"packets with content are dropped", "http://203.0.113.10:87/ hangs", n.right, "iptables -A FORWARD -p tcp --dport 87 --tcp-flags PSH PSH -j DROP", want{"root_cause", []string{"203.0.113.10:87 accepts connections, but what is sent on them is not acknowledged"}, "203.0.113.10:87", ""}},
+		farCase{"answers are dropped", "http://203.0.113.10:88/ hangs", n.right, "iptables -A FORWARD -p tcp --sport 88 --tcp-flags PSH PSH -j DROP", want{"root_cause", []string{"203.0.113.10:88 accepts connections, but no byte of an answer comes within 10 s: the program behind it hangs, or its answers are lost on the way"}, "0 bytes received", "medium"}},
+		farCase{"held back by this machine", "203.0.113.15:80 times out", n.here, "iptables -A OUTPUT -d 203.0.113.15 -j DROP", want{"root_cause", []string{"This machine's own packet filter holds back packets to 203.0.113.15"}, "not permitted", ""}},
+	)
 	n.in(n.right, "ip route add 198.19.0.0/24 via 198.51.100.1")
 	for _, tt := range append(tests, farCases...) {
 		if tt.breaks != "" {

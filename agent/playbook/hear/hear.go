@@ -70,6 +70,10 @@ func Here(a read.Answer, name string) (w []string, said string) {
 		return w, ""
 	case a.Resolved():
 		w = append(w, "named-here")
+		if len(a.Asked) > 0 {
+			w = append(w, "first-mute")
+			return w, name + " resolves to " + a.Addrs[0] + " here, after " + strings.Join(a.Asked, " and ") + " did not answer."
+		}
 		return w, name + " resolves to " + a.Addrs[0] + " here."
 	case a.Status == "NXDOMAIN":
 		w = append(w, "no-name-here")
@@ -111,6 +115,8 @@ func AAAA(a read.Answer, host string) (w []string, said string) {
 	switch {
 	case a.Fail == read.Usage:
 		w = append(w, "unsuitable")
+	case a.Status != "" && len(a.Asked) > 0:
+		w = append(w, "aaaa-answers", "first-mute-too")
 	case a.Status != "":
 		w = append(w, "aaaa-answers")
 	case a.Fail == read.Silent:
@@ -155,6 +161,10 @@ func Zone(a read.Answer, zone string) (w []string, said string) {
 
 // Ping sorts what ping came to.
 func Ping(e read.Echo, host string) (w []string, said string) {
+	if e.Held {
+		w = append(w, "held-here", "ping-lost")
+		return w, "This machine's own packet filter does not let packets to " + host + " out."
+	}
 	if e.Sent == 0 && e.Fail != read.Unreachable && e.Fail != read.Unresolved {
 		w = append(w, "unsuitable")
 		return w, ""
@@ -200,6 +210,10 @@ func BigPing(e read.Echo, host string) (w []string, said string) {
 
 // Trace sorts how far packets get.
 func Trace(t read.Trace, host string) (w []string, said string) {
+	if t.Held {
+		w = append(w, "held-here")
+		return w, "This machine's own packet filter does not let packets to " + host + " out."
+	}
 	if len(t.Hops) == 0 {
 		w = append(w, "unsuitable")
 		return w, ""
@@ -229,7 +243,7 @@ func Trace(t read.Trace, host string) (w []string, said string) {
 func LastHop(t read.Trace) string {
 	h, ok := t.Last()
 	switch {
-	case len(t.Hops) == 0:
+	case len(t.Hops) == 0, t.Reached():
 		return ""
 	case !ok:
 		return " before the first router that answers"
@@ -294,6 +308,24 @@ func Journal(o read.Output, port string) (w []string, said string) {
 	}
 	w = append(w, "journal-speaks")
 	return w, "The system journal has lines about port " + port + "; they are in the journal entry."
+}
+
+// Unacked sorts whether a request that got no answer was received at all: a connection
+// that was given up and still has bytes to send (FIN-WAIT-1) has them because nobody
+// acknowledged them. A program that hangs does not keep its kernel from doing that.
+func Unacked(t read.Table, ip string, port int) (w []string, said string) {
+	if !t.Header && len(t.Rows) == 0 {
+		w = append(w, "unsuitable")
+		return w, ""
+	}
+	for _, s := range t.Rows {
+		if s.Peer == ip && s.PPort == port && s.SendQ > 0 {
+			w = append(w, "unacked")
+			return w, "What was sent to " + ip + " on the connection was not acknowledged."
+		}
+	}
+	w = append(w, "acked")
+	return w, ""
 }
 
 // SynSent sorts whether connection attempts hang here.

@@ -4,6 +4,7 @@ package phrase
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -57,6 +58,25 @@ func Millis(f float64) string { return Seconds(f / 1000) }
 
 // Percent is a share as people read it.
 func Percent(f float64) string { return strconv.FormatFloat(f, 'f', -1, 64) + " %" }
+
+// Codes says what requests got that failed, as the end of a sentence; 0 is no answer.
+func Codes(codes []int) string {
+	var out []string
+	sorted := slices.Sorted(slices.Values(codes))
+	for i := 0; i < len(sorted); {
+		n := 1
+		for i+n < len(sorted) && sorted[i+n] == sorted[i] {
+			n++
+		}
+		if sorted[i] == 0 {
+			out = append(out, fmt.Sprintf("%d without an answer", n))
+		} else {
+			out = append(out, fmt.Sprintf("%d with %d", n, sorted[i]))
+		}
+		i += n
+	}
+	return Around(": ", strings.Join(out, ", "), "")
+}
 
 // Day is a moment to the minute.
 func Day(t time.Time) string {

@@ -80,6 +80,9 @@ var readers = map[string]func(p *Place, o read.Output, m Moment) string{
 	"neighbour":   (*Place).readNeighbour,
 	"certificate": (*Place).readCertificate,
 	"waiting":     (*Place).readWaiting,
+	"unacked": func(p *Place, o read.Output, m Moment) string {
+		return p.heard(m)(hear.Unacked(read.Sockets(o), p.web.IP, p.End.Port))
+	},
 	"synsent": func(p *Place, o read.Output, m Moment) string {
 		return p.heard(m)(hear.SynSent(read.Sockets(o), p.portText()))
 	},
@@ -153,6 +156,12 @@ func (p *Place) furtherWords(w read.Web, m Moment) {
 		p.note(m, "resolve-late")
 	case w.WantsCertificate():
 		p.note(m, "wants-cert")
+	case w.RefusesName():
+		p.note(m, "wants-name")
+	case w.RefusesVersion():
+		p.note(m, "wants-version")
+	case w.TooOld():
+		p.note(m, "offers-old")
 	}
 }
 
@@ -359,27 +368,7 @@ func (p *Place) readListeners(o read.Output, m Moment) string {
 }
 
 // serves reports whether connections to the place reach a listener.
-func (p *Place) serves(s read.Socket) bool {
-	ip := p.ip
-	if p.hereName() {
-		ip = "" // whatever address a client took: the name has two
-	}
-	at, err := netip.ParseAddr(ip)
-	six := err == nil && at.Is6()
-	switch {
-	case s.Local == "*":
-		return true
-	case s.Local == "0.0.0.0":
-		return !six
-	case s.Local == "::": // ss prints * for a socket of both families, netstat does not tell
-		return err != nil || six || s.SendQ < 0
-	case p.hereName():
-		return s.Local == "127.0.0.1" || s.Local == "::1"
-	case ip == "":
-		return loopbackIP(s.Local)
-	}
-	return s.Local == ip
-}
+func (p *Place) serves(s read.Socket) bool { return s.Serves(p.ip, p.hereName()) }
 
 func (p *Place) sayListeners(mine []read.Socket, m Moment) string {
 	t := p.End.String()
@@ -716,6 +705,9 @@ func (p *Place) readCertificate(o read.Output, m Moment) string {
 	p.hand, p.seen = h, m.Now
 	if h.Asks {
 		p.note(m, "asks-cert")
+	}
+	if h.Old != "" {
+		p.note(m, "tls-old")
 	}
 	p.note(m, "cert-read", "tls-here", "connected")
 	if !h.NotAfter.IsZero() {

@@ -16,7 +16,6 @@ package place
 
 import (
 	"maps"
-	"net/netip"
 	"slices"
 	"strconv"
 	"strings"
@@ -189,8 +188,10 @@ var static = map[string]func(p *Place) bool{
 	"named":        func(p *Place) bool { return p.End.IsName() },
 	"server":       func(p *Place) bool { return p.Server != nil },
 	"server-local": func(p *Place) bool { return p.Server != nil && p.Server.Loopback() },
-	"loopback":     func(p *Place) bool { return p.End.Loopback() || loopbackIP(p.ip) },
-	"local":        func(p *Place) bool { return p.End.Loopback() || loopbackIP(p.ip) || len(p.facts["route-local"]) > 0 },
+	"loopback":     func(p *Place) bool { return p.End.Loopback() || symptom.LoopbackIP(p.ip) },
+	"local": func(p *Place) bool {
+		return p.End.Loopback() || symptom.LoopbackIP(p.ip) || len(p.facts["route-local"]) > 0
+	},
 	"remote":       func(p *Place) bool { return len(p.facts["route-remote"]) > 0 },
 	"ip":           func(p *Place) bool { return p.ip != "" },
 	"next":         func(p *Place) bool { return p.next != "" },
@@ -198,6 +199,8 @@ var static = map[string]func(p *Place) bool{
 	"root":         func(p *Place) bool { return p.Parent == nil },
 	"behind":       func(p *Place) bool { return p.Parent != nil },
 	"guessed":      func(p *Place) bool { return p.End.Guessed && len(p.About.Codes) == 0 },
+	"self-ip":      func(p *Place) bool { return symptom.SelfIP(p.ip) },
+	"sent":         func(p *Place) bool { return p.Parent != nil && len(p.Parent.facts["redirect"]) > 0 },
 	"udp":          func(p *Place) bool { return p.End.Scheme == "udp" },
 	"v6":           func(p *Place) bool { return strings.Contains(p.End.Host, ":") || strings.Contains(p.ip, ":") },
 	"here-name":    func(p *Place) bool { return p.hereName() },
@@ -218,11 +221,6 @@ func (p *Place) dnsOnly() bool {
 func (p *Place) hereName() bool {
 	_, is := p.End.Addr()
 	return !is && p.End.Loopback()
-}
-
-func loopbackIP(s string) bool {
-	a, err := netip.ParseAddr(s)
-	return err == nil && a.IsLoopback()
 }
 
 // Holds reports whether a condition (a line of facts) holds, and which facts
@@ -264,6 +262,9 @@ func (p *Place) settle() {
 	}
 	if len(p.files) > 0 && len(p.dns) > 0 && !slices.ContainsFunc(p.files, func(s string) bool { return slices.Contains(p.dns, s) }) {
 		p.facts["hosts-differ"] = slices.Concat(p.facts["in-files"], p.facts["dns-has"])
+	}
+	if p.End.IsName() && !p.hereName() && symptom.SelfIP(p.ip) {
+		p.facts["to-self"] = slices.Concat(p.facts["named-there"], p.facts["named-here"], p.facts["named-system"])
 	}
 	delete(p.facts, "reset-at-once")
 	if len(p.facts["unconnected"]) >= 2 && len(p.facts["open"]) >= 3 && len(p.facts["refused"]) == 0 {

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 
 	"ghostbot/agent/playbook/phrase"
 	"ghostbot/agent/playbook/read"
@@ -33,28 +32,6 @@ func (p *Place) readSample(o read.Output, m Moment) string {
 		p.note(m, "failed")
 	}
 	return fmt.Sprintf("%d of %d more requests to %s failed.", bad, len(list), p.End.String())
-}
-
-// howFailed says what the requests of samples got that failed.
-func (p *Place) howFailed() string {
-	var out []string
-	for _, c := range slices.Compact(slices.Sorted(slices.Values(p.codes))) {
-		n := 0
-		for _, x := range p.codes {
-			if x == c {
-				n++
-			}
-		}
-		if c == 0 {
-			out = append(out, fmt.Sprintf("%d without an answer", n))
-		} else {
-			out = append(out, fmt.Sprintf("%d with %d", n, c))
-		}
-	}
-	if len(out) == 0 {
-		return ""
-	}
-	return ": " + strings.Join(out, ", ")
 }
 
 // rare is how seldom a run of good requests has to be before it speaks against the

@@ -87,7 +87,20 @@ var words = map[string]func(p *Place) string{
 	"banner": func(p *Place) string {
 		return phrase.Around(`: "`, p.banner, `"`)
 	},
+	"otherwise": func(p *Place) string {
+		if len(p.facts["cert-name"]) > 0 {
+			return " with a certificate for " + p.certNames()
+		}
+		return " with " + strconv.Itoa(p.telling().Code)
+	},
+	"acked": func(p *Place) string {
+		if len(p.facts["acked"]) > 0 {
+			return "; what was sent did arrive"
+		}
+		return ""
+	},
 	"weak":     (*Place).weakness,
+	"version":  func(p *Place) string { return p.hand.Old },
 	"open":     func(p *Place) string { return p.atWhich("at-open") },
 	"refusing": func(p *Place) string { return p.atWhich("at-refused") },
 	"mute":     func(p *Place) string { return p.atWhich("at-silent") },
@@ -104,7 +117,7 @@ var words = map[string]func(p *Place) string{
 		}
 		return ", and gives as its reason " + phrase.Plain(p.answer.EDE, 70)
 	},
-	"howfailed": (*Place).howFailed,
+	"howfailed": func(p *Place) string { return phrase.Codes(p.codes) },
 	"drops": func(p *Place) string {
 		if len(p.sockets) == 0 {
 			return "0"
@@ -115,7 +128,9 @@ var words = map[string]func(p *Place) string{
 	"askedin": func(p *Place) string { return phrase.Around(" (", strings.Join(p.answer.Asked, " and "), ")") },
 	"rtt":     (*Place).rtt,
 	"where":   (*Place).where,
-	"ratio":   func(p *Place) string { return fmt.Sprintf("%d of %d", p.failures, p.fetches) },
+	"ratio": func(p *Place) string {
+		return fmt.Sprintf("%d of %d", p.failures, max(p.fetches, p.failures+len(p.goodIDs)))
+	},
 }
 
 // Title is how sentences call the place.

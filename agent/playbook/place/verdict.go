@@ -84,6 +84,7 @@ func minor(c Cause, all []Cause) bool {
 		switch {
 		case o.Rule == c.Rule:
 		case c.Rule.Name == "untrusted" && !c.Place.Has("about-certificate"),
+			strings.HasPrefix(c.Reading.When, "cert-issuer") && o.Rule.Name == "protocol", // who trusts the authority fails all the same
 			c.Rule.Name == "unstable",
 			c.Rule.Name == "slow" && o.Rule.Name != "untrusted",
 			c.Reading.Sure == "low",
@@ -200,7 +201,7 @@ func (p *Place) Effect() string {
 
 // Works reports whether a place did what it is for, every time it was asked.
 func (p *Place) Works() bool {
-	if p.failures > 0 {
+	if p.failures > 0 || p.Has("redirect") && p.Has("behind-unclear") {
 		return false
 	}
 	switch {
@@ -245,6 +246,9 @@ func (p *Place) Checked() string {
 // Undecided says what was seen of a place at which nothing was decided.
 func (p *Place) Undecided() string {
 	var out []string
+	if p.Has("redirect") && p.Has("behind-unclear") {
+		out = append(out, p.Text("it answers {code} and sends its clients to {child}, which could not be judged from here"))
+	}
 	if p.Has("udp-unanswered") {
 		out = append(out, "a datagram to UDP port "+p.portText()+" brought neither an answer nor an ICMP message within 2 s, so something takes it, or it is dropped on the way: UDP does not tell the two apart")
 	}
@@ -317,6 +321,9 @@ func (p *Place) Unseen(verdict string) []string {
 	}
 	if p.otherAddress() {
 		out = append(out, p.End.Host+" has more than one address: "+p.echo.To+" did not answer ping, the requests went to "+p.ip+". Clients that prefer the first may wait or fail.")
+	}
+	if p.About.Idle && verdict == "no_fault" && p.Parent == nil && p.Has("port") {
+		out = append(out, "What becomes of a connection to "+p.Title()+" on which nothing happens for a while was not tested: those from here ended at once. A limit for idle connections, of the program or of what passes them on, would not have shown.")
 	}
 	if p.Has("host-only") {
 		out = append(out, "No port of "+p.Title()+" was named, so no service on it was tested.")

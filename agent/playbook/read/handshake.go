@@ -26,6 +26,7 @@ type Handshake struct {
 	Issuer    string
 	Names     []string // DNS names and addresses the certificate is for
 	Protocol  string
+	Old       string // the version before TLS 1.2 that the server chose, "" when it did not
 	Asks      bool   // the server asked for a client certificate
 	Weak      string // why the key or the signature is weak by today's measure, "" when it is not
 	leaf      *x509.Certificate
@@ -53,6 +54,7 @@ var (
 	subjectOf  = pattern.New(`(?m)^subject=([^\n]{0,200})`)
 	issuerOf   = pattern.New(`(?m)^issuer=([^\n]{0,200})`)
 	asksClient = pattern.New(`(?m)^(?:Acceptable client certificate CA names|Client Certificate Types:|Requested Signature Algorithms:)`)
+	oldVersion = pattern.New(`(?m)^\s+Protocol\s*: (SSLv3|TLSv1(?:\.[01])?)\s*$`)
 	newCipher  = pattern.New(`(?m)^New, (\S+), Cipher is ([^\s(]+)`)
 )
 
@@ -75,6 +77,9 @@ func SClient(o Output) Handshake {
 	}
 	h.Asks = asksClient.MatchString(text)
 	h.certificate(text)
+	if h.Seen() { // before the server has spoken it is what was offered
+		h.Old = first(oldVersion, text)
+	}
 	h.Done = h.Protocol != "" && (h.Subject != "" || h.leaf != nil)
 	h.Fail = h.failed(o, text)
 	return h

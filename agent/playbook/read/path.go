@@ -21,6 +21,7 @@ type Echo struct {
 	To             string    // the address that was pinged
 	Loop           bool      // "time to live exceeded"
 	MTU            int       // "frag needed ... mtu = N"
+	Held           bool      // this machine's own packet filter held a packet back
 }
 
 var (
@@ -30,6 +31,7 @@ var (
 	pingFrom  = pattern.New(`(?i)^from (\S+?):?\s`)
 	pingTo    = pattern.New(`^PING .*?\(([0-9a-fA-F.:]+)\)`)
 	pingICMP  = pattern.New(`(?i)unreachable|prohibited|filtered|time to live exceeded|ttl exceeded|hop limit|frag needed|message too long|packet too big`)
+	pingHeld  = pattern.New(`(?im)\bsend(?:msg|to)?: operation not permitted`) // EPERM of a packet that the output hook drops; "socket:" is a want of rights
 	pingMTU   = pattern.New(`(?i)mtu\s*[=:]?\s*(\d+)`)
 )
 
@@ -62,6 +64,7 @@ func Ping(o Output) Echo {
 			}
 		}
 	}
+	e.Held = e.Received == 0 && pingHeld.MatchString(o.both())
 	if e.Fail == None && e.Received == 0 {
 		e.Fail = Silent
 		if e.Sent == 0 {
@@ -189,6 +192,7 @@ type Hop struct {
 type Trace struct {
 	Target string
 	Hops   []Hop
+	Held   bool // this machine's own packet filter held the first packet back
 	Fail   Failure
 }
 
@@ -212,6 +216,7 @@ func Traceroute(o Output) Trace {
 		}
 	}
 	if o.Exit != 0 && len(t.Hops) == 0 {
+		t.Held = pingHeld.MatchString(o.both())
 		t.Fail = failure(o.both())
 	}
 	return t

@@ -44,7 +44,13 @@ func recording(t testing.TB, name string) read.Output {
 var brief = map[string]func(read.Output) string{
 	"curl": func(o read.Output) string {
 		w := read.Curl(o)
-		return fmt.Sprintf("%d %s fail=%s slow=%v body=%d", w.Code, w.IP, w.Fail, w.First > 1, len(w.Body))
+		said := fmt.Sprintf("%d %s fail=%s slow=%v body=%d", w.Code, w.IP, w.Fail, w.First > 1, len(w.Body))
+		for word, is := range map[string]bool{"name": w.RefusesName(), "version": w.RefusesVersion(), "old": w.TooOld(), "certificate": w.WantsCertificate()} {
+			if is {
+				said += " " + word
+			}
+		}
+		return said
 	},
 	"nc": func(o read.Output) string {
 		c := read.Connect(o)
@@ -60,6 +66,9 @@ var brief = map[string]func(read.Output) string{
 			day = h.NotAfter.Format("2006-01-02")
 		}
 		ok, known := h.Matches("127.0.0.1")
+		if h.Old != "" || h.Asks {
+			day += fmt.Sprintf(" old=%s asks=%v", h.Old, h.Asks)
+		}
 		return fmt.Sprintf("%v fail=%s %v until=%s names=%s ip=%v/%v", h.Done, h.Fail, h.Codes, day, strings.Join(h.Names, ","), ok, known)
 	},
 	"ping": func(o read.Output) string {
@@ -73,6 +82,9 @@ var brief = map[string]func(read.Output) string{
 	"traceroute": func(o read.Output) string {
 		t := read.Traceroute(o)
 		last, _ := t.Last()
+		if t.Held {
+			return "held"
+		}
 		return fmt.Sprintf("%s %d reached=%v last=%s%s loop=%v fail=%s", t.Target, len(t.Hops), t.Reached(), last.Addr, last.Mark, t.Loop(), t.Fail)
 	},
 	"tcpdump": func(o read.Output) string {
@@ -102,6 +114,7 @@ func answer(a read.Answer) string {
 }
 
 func TestRecordings(t *testing.T) {
+	const lab = "203.0.113.40,203.0.113.41,203.0.113.42,203.0.113.43,203.0.113.44,203.0.113.45,127.0.0.1"
 	want := map[string]string{
 		"curl/gateway": "502 127.0.0.1 fail= slow=false body=61", "curl/refused": "0  fail=unconnected slow=false body=0",
 		"curl/ok": "200 127.0.0.1 fail= slow=false body=11", "curl/ok_ipv6": "200 ::1 fail= slow=false body=11", "curl/refused_ipv6": "0  fail=unconnected slow=false body=0",
@@ -111,6 +124,7 @@ func TestRecordings(t *testing.T) {
 		"curl/self_signed": "0 127.0.0.1 fail=untrusted slow=false body=0", "curl/not_tls": "0 127.0.0.1 fail=not-tls slow=false body=0",
 		"curl/tls_hang": "0 127.0.0.1 fail=no-answer slow=false body=0", "curl/insecure": "200 127.0.0.1 fail= slow=false body=11",
 		"curl/tls_asked_plain": "0 127.0.0.1 fail=reset slow=false body=0", "curl/unresolved": "0  fail=unresolved slow=false body=0",
+		"curl/alert_name": "0 203.0.113.40 fail=alert slow=false body=0 name", "curl/alert_cert": "0 203.0.113.45 fail=alert slow=false body=0 certificate",
 		"curl/usage": "0  fail=usage slow=false body=0", "curl/drop": "0  fail=silent slow=false body=0", "curl/no_host": "0  fail=unconnected slow=false body=0",
 
 		"nc/openbsd_refused": "false 127.0.0.1 fail=refused", "nc/openbsd_open": "true  fail=", "nc/openbsd_silent": "false 127.0.0.1 fail=silent",
@@ -121,7 +135,8 @@ func TestRecordings(t *testing.T) {
 		"nc/ncat_unresolved": "false  fail=unresolved", "nc/busybox_usage": "false  fail=usage",
 		"nc/openbsd_drop": "false 203.0.113.10 fail=silent", "nc/ncat_drop": "false  fail=silent", "nc/openbsd_reject_rst": "false 203.0.113.10 fail=refused",
 		"nc/openbsd_reject_prohibited": "false 203.0.113.10 fail=unreachable", "nc/ncat_reject_prohibited": "false  fail=unreachable",
-		"nc/openbsd_reject_port": "false 203.0.113.10 fail=refused", "nc/openbsd_no_host": "false 203.0.113.99 fail=unreachable", "nc/openbsd_no_route": "false 198.19.2.1 fail=unreachable",
+		"nc/openbsd_prohibited_ipv6": "false 2001:db8:3::64 fail=prohibited",
+		"nc/openbsd_reject_port":     "false 203.0.113.10 fail=refused", "nc/openbsd_no_host": "false 203.0.113.99 fail=unreachable", "nc/openbsd_no_route": "false 198.19.2.1 fail=unreachable",
 
 		"ss/listen_none": "header=true", "ss/listen_two": "header=true LISTEN:127.0.0.1:19082(0/16)false LISTEN:::1:19082(0/16)false",
 		"ss/listen_full": "header=true LISTEN:127.0.0.1:19088(3/2)true", "ss/listen_processes": "header=true LISTEN:127.0.0.1:19088(3/2)true",
@@ -131,6 +146,8 @@ func TestRecordings(t *testing.T) {
 
 		"dig/nxdomain": "NXDOMAIN fail=  127.0.0.1#19053", "dig/servfail": "SERVFAIL fail=  127.0.0.1#19054", "dig/refused_rcode": "REFUSED fail=  127.0.0.1#19055",
 		"dig/answer": "NOERROR fail= 127.0.0.1 127.0.0.1#19056", "dig/nodata": "NOERROR fail=  127.0.0.1#19058", "dig/silent": "fail=silent", "dig/no_server": "fail=refused",
+		"dig/second_answers": "NOERROR fail= 203.0.113.60 203.0.113.20#53", "ss/fin_wait_unacked": "header=true :192.0.2.10:53840(0/82)false",
+		"traceroute/held_here": "held", "openssl/tls10": "false fail=other [20 21] until=2027-01-29 old=TLSv1 asks=false names=" + lab + " ip=true/true", "openssl/asks": "true fail= [19] until=2027-01-29 old= asks=true names=" + lab + " ip=true/true",
 		"host/nxdomain": "NXDOMAIN fail=", "host/servfail": "SERVFAIL fail=", "host/refused_rcode": "REFUSED fail=", "host/nodata": "NOERROR fail=",
 		"host/answer": "NOERROR fail= 127.0.0.1,127.0.0.1,127.0.0.1", "host/silent": "fail=silent", "host/no_server": "fail=refused",
 		"nslookup/nxdomain": "NXDOMAIN fail=", "nslookup/servfail": "SERVFAIL fail=", "nslookup/nodata": "NOERROR fail=", "nslookup/answer": "NOERROR fail= 127.0.0.1,127.0.0.1",
@@ -181,7 +198,7 @@ func TestOtherVersions(t *testing.T) {
 		{"curl", "7.81 no route", "", "curl: (7) Failed to connect to 203.0.113.99 port 80 after 3062 ms: No route to host\n", 7, "0  fail=unreachable slow=false body=0"},
 		{"curl", "8.x refused", "", "curl: (7) Failed to connect to 127.0.0.1 port 1 after 0 ms: Could not connect to server\n", 7, "0  fail=unconnected slow=false body=0"},
 		{"curl", "7.29 wrong name", "", "curl: (51) Unable to communicate securely with peer: requested domain name does not match the server's certificate.\n", 51, "0  fail=untrusted slow=false body=0"},
-		{"curl", "7.88 tls alert", "", "curl: (35) error:0A00042E:SSL routines::tlsv1 alert protocol version\n", 35, "0  fail=alert slow=false body=0"},
+		{"curl", "7.88 tls alert", "", "curl: (35) error:0A00042E:SSL routines::tlsv1 alert protocol version\n", 35, "0  fail=alert slow=false body=0 version"},
 		{"curl", "gnutls reset", "", "curl: (35) GnuTLS, handshake failed: Error in the pull function.\n", 35, "0  fail=alert slow=false body=0"},
 		{"curl", "syscall", "", "curl: (35) OpenSSL SSL_connect: SSL_ERROR_SYSCALL in connection to 127.0.0.1:443 \n", 35, "0  fail=reset slow=false body=0"},
 		{"curl", "7.5x http/0.9", "", "curl: (1) Received HTTP/0.9 when not allowed\n", 1, "0  fail=not-http slow=false body=0"},

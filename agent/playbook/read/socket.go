@@ -31,6 +31,31 @@ func (s Socket) Waiting() bool { return s.RecvQ > 0 }
 // Any reports whether the socket is bound to every address.
 func (s Socket) Any() bool { return s.Local == "*" || s.Local == "0.0.0.0" || s.Local == "::" }
 
+// Serves reports whether what is sent to an address of this machine reaches the
+// socket. "" is an unknown address, which may be any of the loopback ones. A name of
+// this machine has two of them, and clients take either.
+func (s Socket) Serves(ip string, hereName bool) bool {
+	if hereName {
+		ip = ""
+	}
+	at, err := netip.ParseAddr(ip)
+	six := err == nil && at.Is6()
+	switch {
+	case s.Local == "*":
+		return true
+	case s.Local == "0.0.0.0":
+		return !six
+	case s.Local == "::": // ss prints * for a socket of both families, netstat does not tell
+		return err != nil || six || s.SendQ < 0
+	case hereName:
+		return s.Local == "127.0.0.1" || s.Local == "::1"
+	case ip == "":
+		a, err := netip.ParseAddr(s.Local)
+		return err == nil && a.IsLoopback()
+	}
+	return s.Local == ip
+}
+
 // Table is the sockets of one listing. Header says whether the tool printed its
 // heading at all: without it "no rows" means nothing.
 type Table struct {
@@ -143,7 +168,9 @@ func Connect(o Output) Connection {
 		case noIPv6(l):
 			c.Fail = Usage
 		case !c.OK && c.Fail != Usage:
-			if f := failure(l); f != Other {
+			if f := failure(l); f == Permission && strings.Contains(c.IP, ":") { // ICMPv6 "administratively prohibited" (Linux, net/ipv6/icmp.c)
+				c.Fail = Prohibited
+			} else if f != Other {
 				c.Fail = f
 			}
 		}

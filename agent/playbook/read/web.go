@@ -40,7 +40,7 @@ func (w Web) Answered() bool { return w.Code >= 100 }
 func Curl(o Output) Web {
 	var w Web
 	text := o.Stdout
-	if i := strings.LastIndex(text, Marker); i >= 0 {
+	if i := figuresAt(text); i >= 0 {
 		w.figures(text[i:])
 		text = strings.TrimSuffix(text[:i], " ")
 	}
@@ -48,6 +48,21 @@ func Curl(o Output) Web {
 	w.Detail = curlError(o.both())
 	w.Fail, w.Late = w.failed(o), o.Exit == 28
 	return w
+}
+
+// figuresAt is where the line of figures begins, -1 without one. What masks credentials
+// may have taken the code away, behind an answer that speaks of a token; the status line
+// has it as well.
+func figuresAt(text string) int {
+	if i := strings.LastIndex(text, Marker); i >= 0 {
+		return i
+	}
+	label, _, _ := strings.Cut(Marker, "code=")
+	i := strings.LastIndex(text, label)
+	if i < 0 || !strings.Contains(text[i:], " dns=") || !strings.Contains(text[i:], " total=") {
+		return -1
+	}
+	return i
 }
 
 // Sample reads several requests of one curl that prints nothing but [WriteOut]. The
@@ -218,6 +233,27 @@ var aboutClient = pattern.New(`(?i)alert (?:certificate (?:required|unknown|expi
 // WantsCertificate reports whether the other side turned a client away because of
 // its certificate.
 func (w Web) WantsCertificate() bool { return w.Fail == Alert && aboutClient.MatchString(w.Detail) }
+
+// refusesName and refusesVersion are the alerts about the server name that a client
+// sends (RFC 6066 3) and about the version (RFC 8446 6.2), and what a library says that
+// gives up itself because the other side offers nothing newer.
+var (
+	refusesName    = pattern.New(`(?i)unrecognized[ _]name|alert number 112\b`)
+	refusesVersion = pattern.New(`(?i)alert protocol version|alert number 70\b`)
+	tooOld         = pattern.New(`(?i)unsupported protocol|version too low`)
+)
+
+// RefusesName reports whether the handshake failed because of the server name.
+func (w Web) RefusesName() bool { return w.Fail == Alert && refusesName.MatchString(w.Detail) }
+
+// TooOld reports whether the library here gave up because of the version that the other
+// side chose.
+func (w Web) TooOld() bool {
+	return w.Fail == Alert && !w.RefusesVersion() && tooOld.MatchString(w.Detail)
+}
+
+// RefusesVersion reports whether the other side refused the versions that it was offered.
+func (w Web) RefusesVersion() bool { return w.Fail == Alert && refusesVersion.MatchString(w.Detail) }
 
 func (w Web) handshake() Failure {
 	switch f := failure(w.Detail); {

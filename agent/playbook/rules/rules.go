@@ -17,6 +17,9 @@
 //	server-local       that server is on this machine
 //	local remote       on this machine, not on it (ip: an address is known)
 //	root behind        named by people; named by another place's answer
+//	sent               clients are sent there by a redirect, so that its name is theirs to look up
+//	self-ip            the address is one of whatever machine asks: 127.0.0.1, ::1, 0.0.0.0
+//	to-self            a look-up gave such an address for the name
 //	udp                spoken to by UDP; v6: the address is of IPv6
 //	here-name          the host is a name of this machine, which two addresses may have
 //	path-named         people named a path
@@ -140,6 +143,7 @@ var Probes = []Probe{
 	{Name: "tracepath", Tool: "tracepath", Args: "-n -m 12 {host}", Reader: "trace", Why: "how far packets to {host} get", Effect: "sends a dozen probe packets"},
 	{Name: "neighbour", Tool: "ip", Args: "neigh show {next}", Reader: "neighbour", Why: "whether the next machine on the link answers at all", Effect: "reads the neighbour table"},
 	{Name: "waiting-for", Tool: "ss", Args: "-tn state syn-sent", Reader: "waiting", Why: "whether the program waits for a connection of its own to something that does not answer", Effect: readsTables},
+	{Name: "unacked", Tool: "ss", Args: "-tn state fin-wait-1 dport = :{port}", Reader: "unacked", Why: "whether what was sent to {t} was ever acknowledged", Effect: readsTables},
 	{Name: "syn-sent", Tool: "ss", Args: "-tn state syn-sent dport = :{port}", Reader: "synsent", Why: "whether connection attempts hang on this machine", Effect: readsTables},
 
 	{Name: "capture", Tool: "timeout", Args: "10 tcpdump -i {dev} -c 20 -nn tcp port {port}", Reader: "capture", Instead: "syn-sent", Why: "the refusal on the wire, if a client asks {t} in the next ten seconds", Effect: "records packet headers of this port for at most 10 s or 20 packets; needs capture rights", Means: "a reset shows that {t} refuses; no packet means only that no client asked meanwhile", Risky: true},
@@ -156,7 +160,7 @@ type Step struct {
 var Ladder = []Step{
 	{"ask-server", []string{"named server !dns-only"}},
 	{"ask-root", []string{"dns-only"}},
-	{"resolve", []string{"named about-name !server", "bare !server", "unresolved", "slow-dns"}},
+	{"resolve", []string{"named about-name !server", "refused named self-ip !here-name !server", "bare !server", "unresolved", "slow-dns"}},
 	{"route", []string{"ip !loopback port", "ip !loopback host-only"}},
 	{"listeners", []string{"local port !udp"}},
 	{"udp-socket", []string{"local udp", "local no-listener guessed root"}},
@@ -165,7 +169,7 @@ var Ladder = []Step{
 	{"ask-server-3", []string{"bare named-there", "bare sometimes server"}},
 	{"ask-server-6", []string{"server no-data"}},
 	{"resolve-6", []string{"no-data-here !server"}},
-	{"resolve-aaaa", []string{"resolve-late named-here", "slow-dns named-here"}},
+	{"resolve-aaaa", []string{"first-mute", "resolve-late named-here", "slow-dns named-here"}},
 	{"ask-server-tcp", []string{"server-silent named !dns-only", "server-refused named !dns-only"}},
 	{"ask-zone", []string{"server no-name", "server server-fails"}},
 	{"dns-listener", []string{"server-local server-silent", "server-local server-refused"}},
@@ -175,7 +179,7 @@ var Ladder = []Step{
 	{"fetch-there", []string{"web server named-there"}},
 	{"system", []string{"root here-name answered about-refused", "root here-name answered about-silent", "root named !server connected"}},
 	{"connect", []string{"port !web !bare !udp", "unconnected", "refused sometimes root", "port reset !answered", "counted local silent !tried-since"}},
-	{"files", []string{"root named !server refused", "root named !server silent", "root named !server unreachable", "root named !server unconnected", "root named !server prohibited"}},
+	{"files", []string{"root named !server asked-code client-error", "root named !server missing", "root named !server cert-name", "root named !server refused", "root named !server silent", "root named !server unreachable", "root named !server unconnected", "root named !server prohibited"}},
 	{"compare", []string{"in-files"}},
 	{"try-tls", []string{"plain reset", "plain empty", "plain needs-tls"}},
 	{"certificate", []string{"tls connected !no-answer !not-tls", "tls-here", "tls about-certificate without-fetch"}},
@@ -192,6 +196,7 @@ var Ladder = []Step{
 	{"at-2", []string{"several !web !udp connected", "several at-unconnected"}},
 	{"at-3", []string{"several !web !udp connected", "several at-unconnected"}},
 	{"at-4", []string{"several !web !udp connected", "several at-unconnected"}},
+	{"unacked", []string{"remote no-answer web"}},
 	{"listeners-2", []string{"queue-full", "queue-waiting", "local no-answer", "local open !web"}},
 	{"listeners-3", []string{"local open !web queue-waiting"}},
 	{"waiting-for", []string{"local no-answer queue-ok !queue-waiting"}},
@@ -205,8 +210,8 @@ var Ladder = []Step{
 	{"big-ping", []string{"remote stalled", "remote no-answer ping-ok", "remote about-path ping-ok", "remote cut"}},
 	{"fetch-short", []string{"stalled !big-lost"}},
 	{"trace", []string{"remote silent ping-lost", "remote unreachable !no-route", "ping-lost host-only", "ttl-exceeded"}},
-	{"fetch-2", []string{"answered !error !decided !stream", "reset", "empty", "cut", "slow", "root error sometimes", "unconnected open"}},
-	{"fetch-3", []string{"answered !error !decided !stream", "slow", "reset sometimes", "root error rated"}},
+	{"fetch-2", []string{"root sometimes silent remote", "answered !error !decided !stream", "reset", "empty", "cut", "slow", "root error sometimes", "unconnected open"}},
+	{"fetch-3", []string{"root sometimes silent remote", "answered !error !decided !stream", "slow", "reset sometimes", "root error rated"}},
 	{"fetch-4", []string{"answered !error !decided sometimes", "answered !error !decided slow", "answered !error !decided about-error", "answered !decided flapping", "root error rated"}},
 	{"fetch-5", []string{"answered !error !decided sometimes", "answered !error !decided slow"}},
 	{"sample", []string{"answered sometimes sampled !error !decided !slow !stream web"}},
@@ -214,8 +219,8 @@ var Ladder = []Step{
 	{"sample-3", []string{"answered sometimes sampled !error !decided !slow !stream web rated"}},
 	{"sample-4", []string{"answered sometimes sampled !error !decided !slow !stream web rated"}},
 	{"sample-5", []string{"answered sometimes sampled !error !decided !slow !stream web rated"}},
-	{"connect-2", []string{"port !web open", "unconnected open", "refused open"}},
-	{"connect-3", []string{"unconnected open !refused", "port !web open sometimes !decided"}},
+	{"connect-2", []string{"port !web root sometimes silent remote", "port !web open", "unconnected open", "refused open"}},
+	{"connect-3", []string{"port !web root sometimes silent remote", "unconnected open !refused", "port !web open sometimes !decided"}},
 	{"connect-4", []string{"port !web open rated !decided"}},
 	{"connect-5", []string{"port !web open rated !decided"}},
 	{"connect-6", []string{"port !web open rated !decided"}},
@@ -255,37 +260,43 @@ type Rule struct {
 }
 
 const (
-	startIt    = "Start what should listen on {t} (undo: stop it again). Verify: `ss -ltn sport = :{port}` shows it and {check} succeeds."
-	whyDown    = "Find out why it is not running: its log since it stopped, and what was deployed{since}; if a release did it, go back to the one before and verify the same way."
-	verifyIt   = "Verify: {check} succeeds."
-	servFail   = "The DNS server {srv} answers SERVFAIL for {name}{zone}: it was unable to process the query{ede}"
-	servFailDo = "Read the DNS server's log for {name}; the usual reasons are an unreachable forwarder, an expired or unloadable zone, failed DNSSEC. Verify: `dig -p {sport} @{server} {name}` returns an address."
-	noName     = "The DNS server {srv} says that {name} does not exist (NXDOMAIN{zone})"
-	noNameDo   = "Add the record for {name} on {srv} (undo: remove it), or correct the name that clients use. Verify: `dig -p {sport} @{server} {name}` returns an address."
-	unstick    = "Find out what keeps the program on {t} from accepting (threads, a stuck dependency); restart it if it is stuck (this loses what it holds). Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."
-	grow       = "If it is only busy: add instances or raise its backlog and net.core.somaxconn (undo: restore the values)."
-	circle     = "Packets to {host} go round in a routing loop{loop}"
-	circleDo   = "Compare the routes of the two routers that repeat and correct the one that points back (undo: restore it). Verify: `traceroute -n {host}` ends."
-	apart      = "{host} is unreachable: {told}"
-	atTimes    = "{t} is slow only some of the time: {slowly} requests from here took long (the slowest {slowest}), the others did not"
-	atTimesDo  = "Look for what is slow behind {t} now and then (one instance of several, a lock, a cache that runs out) in its log at the time of the slow requests{since}. Verify: the total figure of {check} is small every time."
-	apartDo    = "Check whether {host} is up and how the last router reaches it. Verify: `ping -c 4 {host}` is answered."
-	hangs      = "{t} accepts connections, but no byte of an answer comes within {limit}: the program behind it hangs"
-	unhang     = "Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. " + verifyIt
-	hole       = "Small packets reach {host}, full-sized ones do not and nobody says so: a path MTU black hole"
-	holeDo     = "Allow ICMP fragmentation-needed (of IPv6: packet-too-big) on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt
-	halfDNS    = "This machine's DNS server answers for the IPv4 address of {name} and not for its IPv6 address (AAAA): programs that ask for both wait for an answer that does not come"
-	halfDNSDo  = "Let the DNS server, or what filters its queries, answer AAAA as well, with an empty answer where there is no address (undo: restore the setting). Verify: `dig {name} AAAA` is answered at once."
-	atSome     = "{host} has {several} addresses and {t} is not served on all of them: "
-	orTakeOut  = ", or take {bad} out of the records of {host} until it serves (undo: put it back). Verify: `nc -z -v {bad} {port}` and {check} succeed."
-	farAway    = "The way to {host} and back takes long from this machine: {rtt}{where}; every exchange with it waits that long at least once"
-	uneven     = "The time to {host} and back varies from packet to packet: {rtt}{where}"
-	farAwayDo  = "Measure each hop (`mtr --report {host}`) and compare with the usual time: a detour, a saturated link with a long queue, a shaper or a radio link adds it. Verify: `ping -c 20 -i 0.2 {host}` shows the usual min/avg/max/mdev."
-	away       = "{t} accepts connections and turns them away in its own words{banner}"
-	verifyOwn  = "Verify: a client of its own protocol is served."
-	signIn     = "{t} asks its clients to sign in and turns away what is asked without it{banner}: clients without credentials, or with wrong ones, fail; from here nobody signed in"
-	signInDo   = "Compare the credentials that the client is given with those that {t} expects, and whether either changed{since} (undo: restore the setting). " + verifyOwn
-	full       = "The accept queue of {t} is full ({queue}): the program behind it does not accept connections fast enough, so new ones are dropped and time out"
+	startIt     = "Start what should listen on {t} (undo: stop it again). Verify: `ss -ltn sport = :{port}` shows it and {check} succeeds."
+	whyDown     = "Find out why it is not running: its log since it stopped, and what was deployed{since}; if a release did it, go back to the one before and verify the same way."
+	inPlace     = "If `ss -ltn sport = :{port}` on {host} does show a listener, a filter refuses in its place, there, on the way, or on this machine for what it sends: look for the rule that rejects port {port} (`nft list ruleset`, needs rights)."
+	verifyIt    = "Verify: {check} succeeds."
+	servFail    = "The DNS server {srv} answers SERVFAIL for {name}{zone}: it was unable to process the query{ede}"
+	servFailDo  = "Read the DNS server's log for {name}; the usual reasons are an unreachable forwarder, an expired or unloadable zone, failed DNSSEC. Verify: `dig -p {sport} @{server} {name}` returns an address."
+	noName      = "The DNS server {srv} says that {name} does not exist (NXDOMAIN{zone})"
+	noNameDo    = "Add the record for {name} on {srv} (undo: remove it), or correct the name that clients use. Verify: `dig -p {sport} @{server} {name}` returns an address."
+	unstick     = "Find out what keeps the program on {t} from accepting (threads, a stuck dependency); restart it if it is stuck (this loses what it holds). Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."
+	grow        = "If it is only busy: add instances or raise its backlog and net.core.somaxconn (undo: restore the values)."
+	circle      = "Packets to {host} go round in a routing loop{loop}"
+	circleDo    = "Compare the routes of the two routers that repeat and correct the one that points back (undo: restore it). Verify: `traceroute -n {host}` ends."
+	apart       = "{host} is unreachable: {told}"
+	atTimes     = "{t} is slow only some of the time: {slowly} requests from here took long (the slowest {slowest}), the others did not"
+	atTimesDo   = "Look for what is slow behind {t} now and then (one instance of several, a lock, a cache that runs out) in its log at the time of the slow requests{since}. Verify: the total figure of {check} is small every time."
+	apartDo     = "Check whether {host} is up and how the last router reaches it. Verify: `ping -c 4 {host}` is answered."
+	hangs       = "{t} accepts connections, but no byte of an answer comes within {limit}: the program behind it hangs"
+	unhang      = "Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. " + verifyIt
+	hole        = "Small packets reach {host}, full-sized ones do not and nobody says so: a path MTU black hole"
+	holeDo      = "Allow ICMP fragmentation-needed (of IPv6: packet-too-big) on the path or lower the MTU/MSS at {host} (undo: restore it). " + verifyIt
+	halfDNS     = "This machine's DNS server answers for the IPv4 address of {name} and not for its IPv6 address (AAAA): programs that ask for both wait for an answer that does not come"
+	halfDNSDo   = "Let the DNS server, or what filters its queries, answer AAAA as well, with an empty answer where there is no address (undo: restore the setting). Verify: `dig {name} AAAA` is answered at once."
+	firstMute   = "The DNS server {asked}, which this machine asks first, does not answer; another one does for {name}, so that look-ups succeed late: each waits for the first one before"
+	firstMuteDo = "Take {asked} out of /etc/resolv.conf, or behind one that answers, or repair it (undo: restore the file). Verify: `dig {name}` names no time-out and `getent ahosts {name}` answers at once."
+	noCert      = "{t} asks its clients for a certificate and, shown none, ends the connection right after the handshake without an answer"
+	noCertDo    = "Give the client a certificate that {t} accepts, and check its validity and authority (undo: restore the client's settings); from here only the demand and the end were seen. If a client that shows one is ended as well, read the log of {t}. " + verifyIt
+	oldTLS      = "Compare the versions of TLS that are switched on at {t} with those of its clients, and switch TLS 1.2 or 1.3 on there (undo: restore the setting). " + verifyIt
+	atSome      = "{host} has {several} addresses and {t} is not served on all of them: "
+	orTakeOut   = ", or take {bad} out of the records of {host} until it serves (undo: put it back). Verify: `nc -z -v {bad} {port}` and {check} succeed."
+	farAway     = "The way to {host} and back takes long from this machine: {rtt}{where}; every exchange with it waits that long at least once"
+	uneven      = "The time to {host} and back varies from packet to packet: {rtt}{where}"
+	farAwayDo   = "Measure each hop (`mtr --report {host}`) and compare with the usual time: a detour, a saturated link with a long queue, a shaper or a radio link adds it. Verify: `ping -c 20 -i 0.2 {host}` shows the usual min/avg/max/mdev."
+	away        = "{t} accepts connections and turns them away in its own words{banner}"
+	verifyOwn   = "Verify: a client of its own protocol is served."
+	signIn      = "{t} asks its clients to sign in and turns away what is asked without it{banner}: clients without credentials, or with wrong ones, fail; from here nobody signed in"
+	signInDo    = "Compare the credentials that the client is given with those that {t} expects, and whether either changed{since} (undo: restore the setting). " + verifyOwn
+	full        = "The accept queue of {t} is full ({queue}): the program behind it does not accept connections fast enough, so new ones are dropped and time out"
 )
 
 // All are the kinds of explanation. Of one family the first that holds counts.
@@ -310,7 +321,7 @@ var All = []Rule{
 			{"error own retry-after", "{t} is reachable and turns requests away with {code}{onpath} by itself{body}{retry}: a limit, an overload or maintenance that it declares, not the network", "medium", []string{"Find out what {t} declares: its limits, the load it is under, or maintenance somebody began{since}. " + verifyIt}},
 			{"error own", "{t} is reachable and answers {code}{onpath} by itself{body}", "medium", []string{"Read the log of the program behind {t} for this request; if it began{since}, go back to the version before. " + verifyIt}},
 			{"limited", "{t} is reachable and turns its clients away with 429 (too many requests){body}{retry}: a rate limit, not the network", "medium", []string{"Find out which client sends too much, and which limit of {t} it meets; raise the limit only if the load is wanted (undo: restore it). " + verifyIt}},
-			{"client-error asked-code", "{t} is reachable and answers {code} to this request{atpath} by itself", "medium", []string{"Check path, credentials and routing of the request at {t}. " + verifyIt}},
+			{"client-error asked-code", "{t} is reachable and answers {code} to this request{atpath} by itself{body}", "medium", []string{"Check path, credentials and routing of the request at {t}. " + verifyIt}},
 			{"missing", "{t} is reachable and answers {code} to this request{atpath} by itself: nothing is served at that path", "medium", []string{"Compare the path with the routes that {t} serves; if it was there before, look for what changed{since}. " + verifyIt}},
 			{"says-limit", away + ": a limit of connections or clients is reached", "high", []string{"See who holds the connections of {t} (a pool that is too large, clients that never close, one client that floods), end what is not needed, and raise the limit only if the load is wanted (undo: restore it). " + verifyOwn}},
 			{"says-denied", away + ": it does not let this client in", "high", []string{"Compare the list of clients that {t} lets in, or blocks, with the address of the client; let it in if it is meant to be (undo: take it out again). What other clients are told was not seen from here. " + verifyOwn}},
@@ -337,12 +348,14 @@ var All = []Rule{
 			{"udp udp-refused", "{host} sends datagrams for UDP port {port} back as undeliverable (ICMP port unreachable): nothing is bound to UDP {t}, or a filter rejects it in the same way", "medium", []string{"Look on {host} with `ss -lun sport = :{port}`: if nothing is bound there, start what should receive (undo: stop it again); if something is, look for the rule that rejects port {port}. Verify: `nc -z -u -v -w 2 {host} {port}` no longer fails."}},
 			{"v6-refused v4-open", "{host} has two addresses and {t} is served on one only: {ip4} accepts connections, {ip6} refuses them, and so do clients fail that try IPv6 first", "medium", []string{"Let the service listen on {ip6} as well, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip6} {port}` succeeds."}},
 			{"v4-refused v6-open", "{host} has two addresses and {t} is served on one only: {ip6} accepts connections, {ip4} refuses them, and so do clients fail that use IPv4", "medium", []string{"Let the service listen on {ip4} as well, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip4} {port}` succeeds."}},
+			{"refused to-self no-listener !elsewhere", "Nothing listens on {t}: connections are refused. {name} resolves to {ip}, which is an address of whatever machine asks, so they end on this machine: if the service runs elsewhere, the record of the name is wrong, or a DNS filter blocks it", "high", []string{"Compare the record of {name}, and its entry in the hosts file, with the address that the service has, and correct it; where a DNS filter is in use, see whether it blocks the name (undo: restore what was changed). Verify: `getent ahosts {name}` returns the address of the service and {check} succeeds.", "If the service is meant to run here: " + startIt}},
 			{"refused elsewhere named named-there", "{name} resolves to {ip}, but the service on port {port} listens only on {elsewhere}, so connections to {t} are refused: the DNS record or the listen address is wrong", "high", []string{"Correct the record for {name} on {srv}, or let the service listen on {ip} as well (undo: restore what was changed). Verify: `dig -p {sport} @{server} {name}` and `ss -ltn sport = :{port}` show the same address."}},
 			{"refused elsewhere", "The service on port {port} listens only on {elsewhere}, not on {t}, so connections to {t} are refused", "high", []string{"Let the service listen on {host} as well (undo: restore its listen address), or point clients to {elsewhere}. Verify: `ss -ltn sport = :{port}` shows the address and {check} succeeds."}},
 			{"refused no-listener udp-socket !udp", "Nothing listens on TCP {t}, only a UDP socket is open on that port: TCP connections are refused", "high", []string{"If what is meant is spoken over UDP (a DNS server, for example), say so in the thread. Else start what should listen on TCP {t} (undo: stop it again). " + verifyIt}},
 			{"refused no-listener !open", "Nothing listens on {t}: connections are refused", "high", []string{startIt, whyDown}},
 			{"refused listener !open", "{t} has a listener, yet connections are refused: a filter on the way answers with a reset, or the listener comes and goes", "medium", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the rejecting one (undo: add it again). " + verifyIt}},
-			{"refused remote ping-ok !open", "{host} is up, but nothing accepts connections on port {port}: they are refused", "high", []string{startIt, whyDown}},
+			{"refused remote ping-ok !open", "{host} is up, but nothing accepts connections on port {port}: they are refused", "high", []string{startIt, whyDown, inPlace}},
+			{"refused remote !open", "Nothing accepts connections on {t}: they are refused", "high", []string{startIt, whyDown, inPlace}},
 			{"refused !open", "Nothing accepts connections on {t}: they are refused", "high", []string{startIt, whyDown}},
 			{"unconnected no-listener", "Nothing listens on {t}: connections fail at once", "high", []string{startIt, whyDown}},
 			{"local no-listener without-fetch", "Nothing listens on {t}", "medium", []string{startIt, whyDown}},
@@ -353,6 +366,7 @@ var All = []Rule{
 		Name: "filtered", Says: "Packets to {t} are dropped or rejected by a filter on the way",
 		Confirm: []Reading{
 			{"prohibited", "A filter rejects connections to {t}: it is reported as administratively prohibited", "high", []string{"Find the rejecting rule (the sender of the ICMP message has it) and allow port {port} for the clients (undo: remove the rule). " + verifyIt}},
+			{"silent flapping !overflow-rising !ping-loss", "Connection attempts to {t} get no answer some of the time: {ratio} from here failed, the others came off; a limit of a filter, loss on the way, or an accept queue that is full at times, which from here look the same", "medium", []string{"Look on {host}: `nstat -azs TcpExtListenOverflows` grows when an accept queue is full; else look for a rule with a limit on port {port} (`nft list ruleset`, needs rights) there and on the way. " + verifyIt}},
 			{"silent listener queue-ok !overflow-rising", "{t} has a listener with room in its queue, yet connection attempts get no answer: packets to port {port} are dropped by a filter on this machine, or its interface is down", "high", []string{"See whether the interface of {host} is up (`ip -br link`; lo for 127.0.0.1 and ::1). If it is, list the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the dropping one (undo: add it again). " + verifyIt}},
 			{"at-silent at-open", atSome + "{mute} does not answer connection attempts, {open} accepts them; clients that take {mute} wait or fail", "medium", []string{"See whether {bad} is up and whether a filter drops port {port} on the way to it" + orTakeOut}},
 			{"v6-silent v4-open", "{host} has two addresses and connections to one of them get no answer: {ip4} accepts, {ip6} is silent, so clients that try IPv6 first hang", "medium", []string{"Check the IPv6 path and filters to {ip6}, or take that address from the name (undo: restore either). Verify: `nc -z -v {ip6} {port}` succeeds."}},
@@ -361,12 +375,17 @@ var All = []Rule{
 			{"silent local no-listener", "Connection attempts to {t} get no answer although a closed port would refuse them: a filter on this machine drops them; besides, nothing listens there", "medium", []string{startIt, "Remove the dropping filter rule for port {port} (undo: add it again). " + verifyIt}},
 			{"unreachable ping-ok port", "{host} answers ping, but connections to port {port} are rejected with an ICMP message: a filter does that", "medium", []string{"Find the rejecting rule and allow port {port} for the clients (undo: remove the rule). " + verifyIt}},
 			{"unreachable local port", "Connections to {t} are rejected with an ICMP message although the address is on this machine: a filter does that", "high", []string{"List the packet filter's rules for port {port} (`nft list ruleset`, needs rights) and remove the rejecting one (undo: add it again). " + verifyIt}},
+			{"held-here silent", "This machine's own packet filter holds back packets to {host}: sending fails with \"operation not permitted\"", "high", []string{"List the rules of this machine for what it sends (`nft list ruleset`, needs rights) and remove the one that holds {host} back (undo: add it again). " + verifyIt}},
+			{"held-here host-only", "This machine's own packet filter holds back packets to {host}: sending fails with \"operation not permitted\"", "high", []string{"List the rules of this machine for what it sends (`nft list ruleset`, needs rights) and remove the one that holds {host} back (undo: add it again). " + verifyIt}},
+			{"host-only ping-lost path-ends", "{host} is up, packets reach it (traceroute ends there), but it does not answer ping: a filter drops echo requests or their answers", "medium", []string{"Test the service that is meant instead of ping (name its port in the thread). If ping is wanted, allow ICMP echo on {host} (undo: remove the rule). Verify: `ping -c 4 {host}` is answered."}},
+			{"silent ping-lost path-ends", "{host} is reached by traceroute, but neither connection attempts to port {port} nor pings get an answer: a filter drops them on the way or on the host", "medium", []string{"Check the filters between here and {host} for port {port} and allow it (undo: remove the rule). " + verifyIt}},
 			{"silent ping-ok", "{host} answers ping, but connection attempts to port {port} get no answer: a filter drops them on the way or on the host, or the accept queue of the program there is full, which from here looks the same", "medium", []string{"Look on {host} first: `ss -ltn sport = :{port}` shows a full queue as Recv-Q above Send-Q; then restart the program or find what keeps it from accepting. " + verifyIt, "If the queue has room, check the filters between here and {host} for port {port} and allow it (undo: remove the rule). " + verifyIt}},
+			{"no-answer unacked !big-lost", "{t} accepts connections, but what is sent on them is not acknowledged: it is dropped on the way, or its acknowledgements are, after the handshake passed; the program need not be at fault", "high", []string{"Look for what handles packets with content differently from the first ones on the way to {host}: an inspecting filter, a filter that does not see both directions, a load balancer that lost the connection. " + verifyIt}},
 			{"stalled big-lost", hole, "high", []string{holeDo}},
 			{"no-answer big-lost", hole + ", so the answer of {t} gets lost", "medium", []string{holeDo}},
 			{"cut big-lost", hole, "medium", []string{holeDo}},
 		},
-		Refute: []string{"connected !big-lost", "refused", "no-udp-socket", "host-only ping-ok", "host-only ttl-exceeded", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
+		Refute: []string{"connected !big-lost !unacked", "refused", "no-udp-socket", "host-only ping-ok", "host-only ttl-exceeded", "queue-full", "unresolved", "no-name", "server-fails", "unreachable"},
 	},
 	{
 		Name: "overload", Says: "{t} is overloaded: its accept queue is full",
@@ -383,6 +402,7 @@ var All = []Rule{
 	{
 		Name: "hang", Says: "{t} accepts connections, but the program behind it does not answer",
 		Confirm: []Reading{
+			{"no-answer flapping", "{t} accepts connections and leaves a part of the requests without any answer within {limit}: {ratio} from here failed, the others were answered", "medium", []string{"Look for one bad instance behind {t}, or requests that wait for a lock or a dependency: compare its log at those times. " + verifyIt}},
 			{"no-answer queue-waiting", "The program behind {t} does not take its connections: they are established and wait in its queue ({queue}) without an answer", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."}},
 			{"no-answer !big-lost guessed !about-silent !about-slow root", "{t} accepts connections and says nothing to a web request within {limit}: it hangs, or it does not speak HTTP", "low", []string{"Say in the thread which protocol {t} speaks. " + verifyIt}},
 			{"udp-unread udp-dropped", "The program behind UDP {t} does not read what arrives: datagrams pile up in its socket ({queue}), and {drops} were dropped since it was opened, because its buffer was full", "medium", []string{"Look at what the program on {t} waits for and restart it if it is stuck (this loses what waits). Verify: `ss -lunm sport = :{port}` shows Recv-Q at 0 and the figure after d in skmem stands still."}},
@@ -391,11 +411,12 @@ var All = []Rule{
 			{"open !web queue-stuck", "The program behind {t} does not take its connections: they are established and wait in its queue ({queue})", "high", []string{"Look at what the program on {t} waits for (threads, locks, a dependency) and restart it if it is stuck. Verify: `ss -ltn sport = :{port}` shows Recv-Q at 0 and {check} succeeds."}},
 			{"poke-silent about-silent", "{t} accepts connections, but its program reacts to nothing that is sent within 6 s", "medium", []string{unhang}},
 			{"no-answer waits-for", hangs, "high", []string{"While it hung, something on this machine waited in vain for a connection to {waits}: if that is what {t} depends on, name it in the thread and it is looked at next. " + verifyIt, unhang}},
-			{"no-answer !big-lost", hangs, "high", []string{unhang}},
+			{"no-answer !big-lost !unacked remote", "{t} accepts connections, but no byte of an answer comes within {limit}: the program behind it hangs, or its answers are lost on the way{acked}", "medium", []string{unhang, "If the log of {t} shows the requests as answered, look for what drops the answers between {host} and here. " + verifyIt}},
+			{"no-answer !big-lost !unacked", hangs, "high", []string{unhang}},
 			{"stalled flowing", "{t} answers, and its answer comes steadily but at only {rate}, so that it is not complete within {limit}: a limit of bandwidth on the path, or the pace of the program", "medium", []string{"Compare with the rate from a machine near {host}: if it is high there, look for a shaper or a saturated link on the path, else at the program. Verify: the total figure of {check} is small."}},
 			{"stalled !big-lost", "{t} begins an answer and does not finish it within {limit}", "medium", []string{"Look at what the program on {t} waits for in the middle of an answer. " + verifyIt}},
 		},
-		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled", "udp-idle", "no-udp-socket", "speaks", "big-lost"},
+		Refute: []string{"steady", "refused", "no-listener", "silent", "unresolved", "no-name", "server-fails", "unreachable", "error", "queue-full", "answered !stalled", "udp-idle", "no-udp-socket", "speaks", "big-lost", "unacked"},
 	},
 	{
 		Name: "path", Says: "{host} cannot be reached: no route, host down, or loss on the way",
@@ -426,6 +447,8 @@ var All = []Rule{
 		Name: "reset", Says: "Connections to {t} are accepted and then broken off",
 		Confirm: []Reading{
 			{"at-broken at-open", atSome + "{breaking} accepts connections and ends them, or holds them, without an answer, {open} answers; a client gets the one or the other", "medium", []string{"Read the log of the program on {bad}" + orTakeOut}},
+			{"reset flapping", "{t} resets a part of the connections that it accepts instead of answering: {ratio} requests from here failed, the others were answered", "high", []string{"Look for one bad instance behind {t}, or a limit that some connections meet: compare its log at the times of the resets. " + verifyIt}},
+			{"empty flapping", "{t} closes a part of the connections that it accepts without an answer: {ratio} requests from here failed, the others were answered", "high", []string{"Look for one bad instance behind {t}, or a limit that some connections meet: compare its log at those times. " + verifyIt}},
 			{"tls reset tls-here", "{t} shows its certificate, ends the TLS handshake well, and then resets the connection instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule, a backend that is gone). " + verifyIt}},
 			{"tls empty tls-here", "{t} shows its certificate, ends the TLS handshake well, and then closes the connection without an answer", "high", []string{"Read the log of the program behind {t}: it gives up before it answers (crash, limit, a backend that is gone). " + verifyIt}},
 			{"reset !tls-here", "{t} accepts the connection and then resets it instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule). " + verifyIt}},
@@ -443,6 +466,13 @@ var All = []Rule{
 			{"plain !guessed tls-here", "{t} speaks TLS, but it is asked in plain HTTP", "high", []string{"Use https:// for {t}, or switch TLS off there (undo: restore the setting). Verify: `openssl s_client -connect {t}` shows a certificate and clients succeed."}},
 			{"alert wants-cert", "{t} asks its clients for a certificate and turns away those that show none which it accepts ({detail}); from here none was shown", "medium", []string{"Give the client a certificate that {t} accepts, and check its validity and authority (undo: restore the client's settings); from here only the demand was seen. " + verifyIt}},
 			{"alert asks-cert", "{t} asks its clients for a certificate and refuses the TLS handshake without one ({detail})", "medium", []string{"Give the client a certificate that {t} accepts, and check its validity and authority (undo: restore the client's settings); from here only the demand was seen. " + verifyIt}},
+			{"asks-cert reset tls-here", noCert, "medium", []string{noCertDo}},
+			{"asks-cert empty tls-here", noCert, "medium", []string{noCertDo}},
+			{"alert wants-name named", "{t} refuses the TLS handshake because it does not know the name {host} (alert unrecognized name), which clients send along (SNI)", "high", []string{"Let {t} serve a certificate for {host} (undo: restore the setting), or correct the name that clients use or the record that leads them here. " + verifyIt}},
+			{"alert wants-name", "{t} refuses the TLS handshake of who does not name a server that it knows (alert unrecognized name): it was asked by its address, and then no name is sent (SNI)", "medium", []string{"Ask {t} by a name that it serves, or give it a certificate for requests without a name (undo: restore the setting). " + verifyIt}},
+			{"alert tls-old", "{t} speaks nothing newer than {version}, which current TLS libraries and browsers do not use any more ({detail})", "high", []string{oldTLS}},
+			{"alert wants-version", "{t} refuses the TLS handshake ({detail}): it takes none of the versions of TLS that it was offered from here", "high", []string{oldTLS}},
+			{"alert offers-old", "The TLS handshake with {t} fails ({detail}): it offers no version that the TLS library here still takes", "high", []string{oldTLS}},
 			{"alert", "{t} refuses the TLS handshake ({detail}): protocol version, cipher, server name or client certificate do not fit", "medium", []string{"Compare the TLS versions, names and client certificates that {t} accepts with what clients use. " + verifyIt}},
 			{"not-http !guessed", "{t} answers, but not in HTTP", "medium", []string{"Check which service owns port {port}. " + verifyIt}},
 		},
@@ -472,7 +502,7 @@ var All = []Rule{
 			{"no-name zone-missing", noName, "high", []string{noNameDo}},
 			{"no-name", noName, "high", []string{noNameDo}},
 			{"no-data", "The DNS server {srv} knows {name} but has no address for it", "high", []string{"Add the address record for {name} on {srv} (undo: remove it). Verify: `dig -p {sport} @{server} {name}` returns an address."}},
-			{"no-name-here !named-system behind !about-name", "{name} is not known to this machine's DNS; whoever named it may know it in another way", "low", []string{"Look {name} up on the machine that uses it."}},
+			{"no-name-here !named-system behind !sent !about-name", "{name} is not known to this machine's DNS; whoever named it may know it in another way", "low", []string{"Look {name} up on the machine that uses it."}},
 			{"no-name-here alias !named-system", "This machine's DNS server says that {name} is an alias of {alias}, which does not exist (NXDOMAIN)", "high", []string{"Add the record for {alias}, or point the alias {name} to a name that exists (undo: restore it). Verify: `dig {name}` returns an address."}},
 			{"no-name-here !named-system", "This machine's DNS server says that {name} does not exist (NXDOMAIN{zone})", "high", []string{"Add the record for {name} where its zone is kept (undo: remove it), or correct the name that clients use. Verify: `dig {name}` returns an address."}},
 			{"no-data-here !named-system !named-here", "{name} exists in DNS but has no address", "high", []string{"Add the address record for {name} (undo: remove it). Verify: `dig {name}` returns an address."}},
@@ -488,6 +518,10 @@ var All = []Rule{
 			{"root-fails", "The DNS server {srv} answers SERVFAIL even for the root: it is unable to process queries{ede}, whatever the name", "high", []string{"Read the DNS server's log; the usual reasons are unreachable forwarders, zones that did not load, failed DNSSEC. " + verifyIt}},
 			{"server-cut", "The DNS server {srv} answers for {name} over UDP with a truncated answer, and {overtcp} over TCP, by which the whole one is asked for", "high", []string{"Let the DNS server listen on TCP port {sport}, and allow TCP on the way (RFC 7766), or make the answer smaller (undo: restore what was changed). Verify: `dig +tcp -p {sport} @{server} {name}` returns an answer."}},
 			{"cut-here", "This machine's DNS server answers for {name} over UDP with a truncated answer, and {overtcp} over TCP, by which the whole one is asked for", "high", []string{"Let the DNS server listen on TCP port 53, and allow TCP on the way (RFC 7766), or make the answer smaller (undo: restore what was changed). Verify: `dig +tcp {name}` returns an answer."}},
+			{"first-mute first-mute-too resolve-late", firstMute, "high", []string{firstMuteDo}},
+			{"first-mute first-mute-too slow-dns", firstMute, "high", []string{firstMuteDo}},
+			{"first-mute first-mute-too about-name", firstMute, "high", []string{firstMuteDo}},
+			{"first-mute first-mute-too about-slow", firstMute, "high", []string{firstMuteDo}},
 			{"named-here aaaa-silent resolve-late", halfDNS, "high", []string{halfDNSDo}},
 			{"named-here aaaa-silent slow-dns", halfDNS, "high", []string{halfDNSDo}},
 			{"server-silent named-there lookup-slow", "The DNS server {srv} takes up to {lookup} to answer for {name}, and some queries have no answer within the 2 s that were waited", "high", []string{"Look at the load and the forwarders of the DNS server on {srv}, and at loss on the way to it. Verify: `dig -p {sport} @{server} {name}` answers ten times out of ten, and its query time is small."}},
@@ -512,6 +546,7 @@ var All = []Rule{
 		Confirm: []Reading{
 			{"here-name unresolved !named-system", "This machine has no address for {host}, which is one of its own names: neither its hosts file nor its name service knows it", "high", []string{"Add {host} to /etc/hosts (undo: remove it), or let clients use 127.0.0.1, [::1] or localhost. Verify: `getent ahosts {host}` returns an address."}},
 			{"named-here unnamed-system", "DNS has an address for {name}, but programs on this machine do not get one: its name service order or hosts file stands in the way", "medium", []string{"Compare /etc/nsswitch.conf and /etc/hosts with a healthy machine. Verify: `getent ahosts {name}` returns an address."}},
+			{"hosts-differ connected", "The hosts file of this machine gives {fileip} for {name}, while DNS gives {dnsip}: programs here go to another address than clients elsewhere, and it is that one which answers here{otherwise}", "medium", []string{"Correct or remove the entry of {name} in /etc/hosts if it is not wanted (undo: put it back). Verify: `getent ahosts {name}` returns {dnsip} and {check} succeeds."}},
 			{"hosts-differ", "The hosts file of this machine gives {fileip} for {name}, while DNS gives {dnsip}: programs here go to another address than clients elsewhere, and their connections to it fail", "medium", []string{"Correct or remove the entry of {name} in /etc/hosts if it is not wanted (undo: put it back). Verify: `getent ahosts {name}` returns {dnsip} and {check} succeeds."}},
 			{"unresolved named-here !named-system !resolve-late", "DNS has an address for {name}, but curl on this machine does not get one", "medium", []string{"Compare /etc/nsswitch.conf, /etc/hosts and /etc/resolv.conf with a healthy machine. Verify: `getent ahosts {name}` returns an address."}},
 		},
