@@ -116,7 +116,7 @@ func (p *Place) readFetch(o read.Output, m Moment) string {
 	p.fetches++
 	p.tried(m)
 	p.address(w.IP)
-	if w.Fail == read.Stalled && w.Code < 400 && streams(w) {
+	if w.Fail == read.Stalled && w.Code < 400 && w.Streams() {
 		w.Fail = read.None
 		p.note(m, "stream")
 	}
@@ -142,11 +142,6 @@ func (p *Place) readFetch(o read.Output, m Moment) string {
 		p.become("http")
 	}
 	return said
-}
-
-// streams reports whether an answer is one that is not meant to end.
-func streams(w read.Web) bool {
-	return strings.Contains(w.Header["content-type"], "event-stream") || strings.Contains(w.Header["content-type"], "multipart/x-mixed")
 }
 
 // furtherWords are what a failure says beyond its kind.
@@ -494,6 +489,9 @@ func (p *Place) readPoke(o read.Output, m Moment) string {
 	case w.Fail == read.NoAnswer:
 		p.note(m, "poke-silent")
 		return p.End.String() + " reacts to nothing that is sent within 6 s."
+	case w.Fail == read.Empty && p.Has("greets"):
+		p.note(m, "poke-closed")
+		return p.End.String() + " closes the connection without a greeting."
 	case w.Answered(), w.Body != "", w.Fail == read.NotHTTP, w.Fail == read.Empty, w.Fail == read.Cut, w.Fail == read.Stalled:
 		p.note(m, "speaks")
 		return "The program behind " + p.End.String() + " reacts to what is sent."

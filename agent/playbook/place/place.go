@@ -199,6 +199,7 @@ var static = map[string]func(p *Place) bool{
 	"root":         func(p *Place) bool { return p.Parent == nil },
 	"behind":       func(p *Place) bool { return p.Parent != nil },
 	"guessed":      func(p *Place) bool { return p.End.Guessed && len(p.About.Codes) == 0 },
+	"greets":       func(p *Place) bool { return slices.Contains([]int{21, 22, 25, 110, 143, 587, 3306}, p.End.Port) },
 	"self-ip":      func(p *Place) bool { return symptom.SelfIP(p.ip) },
 	"sent":         func(p *Place) bool { return p.Parent != nil && len(p.Parent.facts["redirect"]) > 0 },
 	"udp":          func(p *Place) bool { return p.End.Scheme == "udp" },

@@ -301,6 +301,9 @@ func (p *Place) Unseen(verdict string) []string {
 	if p.End.HTTP() && p.web.Code == 404 && verdict == "no_fault" {
 		out = append(out, "The root path of "+p.Title()+" answers 404, which is usual for an interface without a start page.")
 	}
+	if p.End.Usual != "" {
+		out = append(out, "No port of "+p.End.Host+" was named; "+p.portText()+" is the usual one of "+p.End.Usual+".")
+	}
 	if p.Has("udp") {
 		out = append(out, "Whether UDP "+p.Title()+" processes what it receives was not tested.")
 	}

@@ -317,16 +317,17 @@ func FuzzReaders(f *testing.F) {
 // TestRefuses: words of a refusal are told from words beside one.
 func TestRefuses(t *testing.T) {
 	for says, want := range map[string]read.Refusal{
-		"421 4.7.0 mx.example.com Error: too many connections\r\n":               {Kind: read.Limit, Words: "421 4.7.0 mx.example.com Error: too many connections"},
-		"554 5.7.1 Access denied\r\n":                                            {Kind: read.Denied, Words: "554 5.7.1 Access denied"},
-		"\x10\x00\x00\x00\ufffd\x10\x04#HY000Host 'a' is not allowed to connect": {Kind: read.Denied, Words: "Host 'a' is not allowed to connect"},
-		"SERVER_ERROR too many open connections\r\n":                             {Kind: read.Limit, Words: "SERVER_ERROR too many open connections"},
-		"Maximum number of connections reached\r\n":                              {Kind: read.Limit, Words: "Maximum number of connections reached"},
-		"E\x00\x00\x00=SFATAL\x00C53300\x00Msorry, too many clients already\x00": {Kind: read.Limit, Words: "sorry, too many clients already"},
-		"ERROR Too many open connections\r\n":                                    {Kind: read.Limit, Words: "ERROR Too many open connections"},
-		"SSH-2.0-OpenSSH_9.2p1\r\n":                                              {},
-		"220 mx ESMTP\r\n221 2.7.0 Error: I can break rules, too.\r\n":           {},
-		"-ERR unknown command\r\n-NOAUTH later\r\n":                              {},
+		"421 4.7.0 mx.example.com Error: too many connections\r\n":                                                   {Kind: read.Limit, Words: "421 4.7.0 mx.example.com Error: too many connections"},
+		"554 5.7.1 Access denied\r\n":                                                                                {Kind: read.Denied, Words: "554 5.7.1 Access denied"},
+		"\x10\x00\x00\x00\ufffd\x10\x04#HY000Host 'a' is not allowed to connect":                                     {Kind: read.Denied, Words: "Host 'a' is not allowed to connect"},
+		"SERVER_ERROR too many open connections\r\n":                                                                 {Kind: read.Limit, Words: "SERVER_ERROR too many open connections"},
+		"Maximum number of connections reached\r\n":                                                                  {Kind: read.Limit, Words: "Maximum number of connections reached"},
+		"EmSFATALC28000Mno pg_hba.conf entry for host \"192.0.2.10\", no encryptionFauth.cL543RClientAuthentication": {Kind: read.Denied, Words: `no pg_hba.conf entry for host "192.0.2.10", no encryption`}, // the zeros were dropped on the way
+		"E\x00\x00\x00=SFATAL\x00C53300\x00Msorry, too many clients already\x00":                                     {Kind: read.Limit, Words: "sorry, too many clients already"},
+		"ERROR Too many open connections\r\n":                                                                        {Kind: read.Limit, Words: "ERROR Too many open connections"},
+		"SSH-2.0-OpenSSH_9.2p1\r\n":                                                                                  {},
+		"220 mx ESMTP\r\n221 2.7.0 Error: I can break rules, too.\r\n":                                               {},
+		"-ERR unknown command\r\n-NOAUTH later\r\n":                                                                  {},
 		"": {},
 	} {
 		if got := read.Refuses(says); got != want {

@@ -54,6 +54,13 @@ func Refuses(text string) Refusal {
 // sqlState stands before the words of an error packet of MySQL.
 var sqlState = pattern.New(`^#[0-9A-Z]{5}`)
 
+// pgBefore and pgBehind are the fields around the message of an error of PostgreSQL
+// (its manual, Error and Notice Message Fields) when they run together.
+var (
+	pgBefore = pattern.New(`^(?:E[^S]{0,4})?S(?:FATAL|PANIC|ERROR)(?:V(?:FATAL|PANIC|ERROR))?C[0-9A-Z]{5}M`)
+	pgBehind = pattern.New(`F[a-z_]+\.cL\d+R\w+$`)
+)
+
 // sentence is the printable text around a part of what a server sent: protocols of
 // databases put bytes that are no text before and behind it.
 func sentence(text string, from, to int) string {
@@ -69,8 +76,8 @@ func sentence(text string, from, to int) string {
 		to = len(text)
 	}
 	s := strings.TrimFunc(text[from:to], func(r rune) bool { return odd(r) || r == ' ' })
-	if strings.HasPrefix(text, "E") && strings.Contains(text, "FATAL") { // PostgreSQL: a letter says which field it is
-		s = strings.TrimPrefix(s, "M")
+	if strings.HasPrefix(text, "E") && strings.Contains(text, "FATAL") { // PostgreSQL: a letter says which field it is, and what carries outputs may drop the zeros between them
+		s = strings.TrimPrefix(pgBehind.ReplaceAllString(pgBefore.ReplaceAllString(s, ""), ""), "M")
 	}
 	return strings.TrimSpace(sqlState.ReplaceAllString(s, ""))
 }

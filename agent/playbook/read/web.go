@@ -35,6 +35,11 @@ type Web struct {
 // Answered reports whether an HTTP answer came.
 func (w Web) Answered() bool { return w.Code >= 100 }
 
+// Streams reports whether an answer is one that is not meant to end.
+func (w Web) Streams() bool {
+	return strings.Contains(w.Header["content-type"], "event-stream") || strings.Contains(w.Header["content-type"], "multipart/x-mixed")
+}
+
 // Curl reads curl's output. Exit codes are read before words: they are the same
 // in every version and language (curl's manual, EXIT CODES).
 func Curl(o Output) Web {

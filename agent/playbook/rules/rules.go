@@ -20,6 +20,7 @@
 //	sent               clients are sent there by a redirect, so that its name is theirs to look up
 //	self-ip            the address is one of whatever machine asks: 127.0.0.1, ::1, 0.0.0.0
 //	to-self            a look-up gave such an address for the name
+//	greets             a server on this port speaks first (SSH, FTP, SMTP, POP3, IMAP, MySQL)
 //	udp                spoken to by UDP; v6: the address is of IPv6
 //	here-name          the host is a name of this machine, which two addresses may have
 //	path-named         people named a path
@@ -454,6 +455,8 @@ var All = []Rule{
 			{"reset !tls-here", "{t} accepts the connection and then resets it instead of answering", "high", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a proxy's rule). " + verifyIt}},
 			{"reset-at-once !answered", "{t} accepts the connection and then resets it at once, before anything is sent", "high", []string{"Look for what ends connections as they come: a program at its limit, a proxy or filter that resets. " + verifyIt}},
 			{"empty !tls-here", "{t} accepts the connection and closes it without an answer", "high", []string{"Read the log of the program behind {t}: it gives up before it answers (crash, limit, wrong protocol). " + verifyIt}},
+			{"poke-closed", "{t} accepts the connection and closes it, without the greeting with which a server on this port begins", "medium", []string{"Read the log of the program behind {t}: it turns the client away before it speaks (a list of clients, a limit, a start that did not end), or what listens there only passes connections on and does not reach what is behind. " + verifyIt}},
+			{"poke-reset greets", "{t} accepts the connection and resets it, without the greeting with which a server on this port begins", "medium", []string{"Read the log of the program behind {t}: it turns the client away before it speaks (a list of clients, a limit, a start that did not end), or what listens there only passes connections on and does not reach what is behind. " + verifyIt}},
 			{"poke-reset about-reset", "{t} accepts the connection and resets it as soon as something is sent", "medium", []string{"Read the log of the program behind {t} at the time of the reset (crash, limit, a filter's rule). " + verifyIt}},
 			{"cut", "{t} breaks off in the middle of its answer ({detail})", "high", []string{"Read the log of the program behind {t}: it ends the answer early (crash, time limit, a proxy's buffer). " + verifyIt}},
 		},

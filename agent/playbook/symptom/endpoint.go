@@ -21,6 +21,7 @@ type Endpoint struct {
 	Path   string // of a URL; "" or starting with /
 
 	Guessed bool   // the text does not say the scheme
+	Usual   string // the service that the text names instead of a port, which is its usual one
 	Left    string // why the path that the text has is left out; "" when it is not
 }
 
@@ -202,6 +203,25 @@ func (e Endpoint) guess(certificate bool) Endpoint {
 		case "http":
 			e.Port = 80
 		}
+	}
+	return e
+}
+
+// services are those whose port is hardly ever another one.
+var services = map[string]struct {
+	name, scheme string
+	port         int
+}{
+	"ssh": {"SSH", "tcp", 22}, "sftp": {"SSH", "tcp", 22}, "scp": {"SSH", "tcp", 22}, "ntp": {"NTP", "udp", 123}, "ntpd": {"NTP", "udp", 123}, "sntp": {"NTP", "udp", 123},
+	"chrony": {"NTP", "udp", 123}, "chronyd": {"NTP", "udp", 123}, "smtp": {"SMTP", "tcp", 25}, "ldap": {"LDAP", "tcp", 389}, "snmp": {"SNMP", "udp", 161}, "rdp": {"RDP", "tcp", 3389},
+}
+
+var serviceWord = pattern.New(`(?i)\b(?:ssh|sftp|scp|s?ntpd?|chronyd?|smtp|ldap|snmp|rdp)\b`)
+
+// usual fills in the port that a service is expected at.
+func (e Endpoint) usual(word string) Endpoint {
+	if s, ok := services[strings.ToLower(word)]; ok {
+		e.Scheme, e.Port, e.Path, e.Usual = s.scheme, s.port, "", s.name
 	}
 	return e
 }

@@ -29,12 +29,13 @@ type finder struct {
 type found struct {
 	at, end  int
 	e        Endpoint
-	resolver bool // the text says that it is a DNS server
-	name     bool // the text says that it is a name to resolve
-	udp      bool // the text says that it is spoken to by UDP
-	tls      bool // the words beside it speak of TLS
-	spoken   bool // the text names a protocol that is not the web's
-	weak     bool // two words with a dot between them: a name only if nothing better is there
+	resolver bool   // the text says that it is a DNS server
+	name     bool   // the text says that it is a name to resolve
+	udp      bool   // the text says that it is spoken to by UDP
+	tls      bool   // the words beside it speak of TLS
+	spoken   bool   // the text names a protocol that is not the web's
+	usual    string // the service that the text names beside it
+	weak     bool   // two words with a dot between them: a name only if nothing better is there
 }
 
 func newFinder(text string) *finder { return &finder{text: text, masked: []byte(text)} }
@@ -471,6 +472,9 @@ func (f *finder) protocols() {
 		x.tls = httpsWord.MatchString(tail(before, 16)) || httpsAfter.MatchString(f.text[x.end:to]) ||
 			len(f.found) > 1 && slices.Contains(kinds(clause(f.text[from:x.at], f.text[x.end:to]), nil), Certificate)
 		x.spoken = m != nil && m[1] == "" && !webWord.MatchString(f.text)
+		if x.usual = serviceWord.FindString(before); x.usual == "" {
+			x.usual = serviceWord.FindString(head(f.text[x.end:], 14))
+		}
 	}
 }
 
@@ -562,6 +566,9 @@ func (f *finder) pickTargets() {
 			e.Scheme, e.Path = "tcp", "" // only the name is in question
 		}
 		f.tls = f.tls || x.tls
+		if e.Port == 0 && e.Scheme == "" && !x.name {
+			e = e.usual(x.usual)
+		}
 		switch {
 		case e.Scheme != "" || e.Port == 0:
 		case x.udp:

@@ -105,6 +105,13 @@ func Parse(text string) Symptom {
 	f.run(s.Is(Name))
 	s.More = f.more
 	s.Targets, s.Resolver, s.PortOnly = f.targets, f.resolver, f.portOnly
+	if s.Is(Path) { // about the way there
+		for i, t := range s.Targets {
+			if t.Usual != "" {
+				s.Targets[i] = Endpoint{Host: t.Host}
+			}
+		}
+	}
 	f.hear(&s, raw)
 	if s.Resolver != nil && !s.Is(Name) {
 		s.Kinds = append([]Kind{Name}, s.Kinds...)
