@@ -6,6 +6,7 @@ import (
 
 	"ghostbot/forensics/control"
 	"ghostbot/forensics/flow"
+	"ghostbot/forensics/stat"
 	"ghostbot/forensics/tcp"
 )
 
@@ -152,6 +153,7 @@ type lossy struct {
 	conns         int
 	stall         int64
 	late          bool // far more came late than was lost: what seems lost may have been overtaken
+	ledgers       []*stat.Ledger
 	overshot      bool // there was more in flight than loss at random leaves
 }
 
@@ -190,6 +192,9 @@ func (c *inquiry) loss() {
 			l.run, l.stall = max(l.run, s.MaxRun), max(l.stall, s.Stall)
 			l.flow, l.conns = x.flow(), l.conns+1
 			l.capped = max(l.capped, steady(x, i))
+			if s.Ledger != nil {
+				l.ledgers = append(l.ledgers, s.Ledger)
+			}
 			l.queued = l.queued || c.queued(x, i)
 		}
 	}
@@ -275,11 +280,13 @@ func (c *inquiry) lost(l *lossy) {
 	if n < 3 && share < 0.5 && l.stall < 1500e6 || l.late || together {
 		f.Severity, f.Confidence = Low, 0.6
 	}
-	if n >= 5 && !l.late && (l.queued || l.limited(share)) {
+	limited := l.limited(share)
+	if n >= 5 && !l.late && (l.queued || limited || stat.Overflow(l.ledgers)) {
 		f.Code, f.Confidence = "throttling", 0.87
 		f.Summary = fmt.Sprintf("Traffic from %v to %v runs into a rate limit.", l.from, l.to)
-		f.Detail = fmt.Sprintf("%d of %d segments are lost, %s%s. Random loss would vary with neither.", n, l.packets, when(l.queued, "the round trip rises under load to a ceiling", ""),
-			when(l.limited(share), when(l.queued, ", and ", "")+when(l.overshot, "after more was in flight than loss at random would have left", "the rate of new data is constant"), ""))
+		why := when(l.queued, "the round trip rises under load to a ceiling", "") + when(limited, when(l.queued, ", and ", "")+when(l.overshot, "after more was in flight than loss at random would have left", "the rate of new data is constant"), "")
+		why = when(why == "", "each time when most had been sent for what such a rate lets through", why)
+		f.Detail = fmt.Sprintf("%d of %d segments are lost, %s. Random loss would vary with neither.", n, l.packets, why)
 		f.Confirm = "Policers and shapers on the path (tc -s qdisc, QoS policies, a cloud's per-flow limit): the rate equals a configured one."
 	}
 	c.add(f)

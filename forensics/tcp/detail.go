@@ -109,10 +109,10 @@ type Side struct {
 	runFirst  int64
 	runLen    int
 	runQuiet  int64
-	Vain      uint32 // of the rows of Resent, those whose ACK has the time stamp of the first copy (RFC 3522): nothing was lost
-	runStamp  uint32 // time stamp of the first resend of a run; 0: none, or the run's first copy was not seen
-	runEdge   bool   // all before the run was acknowledged: what is acknowledged next is the run itself
-	_         [15]byte
+	Vain      uint32       // of the rows of Resent, those whose ACK has the time stamp of the first copy (RFC 3522): nothing was lost
+	runStamp  uint32       // time stamp of the first resend of a run; 0: none, or the run's first copy was not seen
+	runEdge   bool         // all before the run was acknowledged: what is acknowledged next is the run itself
+	Ledger    *stat.Ledger // from the first loss on
 }
 
 // Amount is a number of bytes in a series.
@@ -453,6 +453,9 @@ func (t *Tracker) observe(e *Event, in *Input) {
 			a.held(g, d.Turns.idleStamp, after)
 		}
 	}
+	if lost || e.Verdict.Has(LostSegment) {
+		t.lossOf(a, e)
+	}
 	if g.Len > 0 && !e.Verdict.Has(Retransmission) && !e.Verdict.Has(KeepAlive) {
 		a.sent(e, o)
 	}
@@ -622,6 +625,33 @@ const pause = 5e6
 // LastData is when the direction sent new data last; 0: never.
 func (a *Side) LastData() int64 { return a.lastData }
 
+// maxLedgers bounds the memory for ledgers: 8 MB.
+const maxLedgers = 128
+
+// lossOf notes in a direction's ledger what a segment says of losses.
+func (t *Tracker) lossOf(a *Side, e *Event) {
+	g := e.Segment
+	switch {
+	case g.Len == 0:
+		return
+	case a.Ledger == nil && t.ledgers < maxLedgers:
+		t.ledgers++
+		a.Ledger = &stat.Ledger{}
+	case a.Ledger == nil:
+		return
+	}
+	switch {
+	case e.Verdict.Has(LostSegment):
+		a.Ledger.Gone(e.Time, g.Len)
+		return // it is new itself
+	case e.known:
+		a.Ledger.Again(g.Seq)
+	}
+	if e.Verdict.Has(Retransmission) {
+		a.Ledger.Sent(e.Time, g.Seq, g.Len)
+	}
+}
+
 // message follows messages that are written in two parts.
 func (a *Side) message(e *Event) {
 	leg := e.Stream.leg(e.Dir)
@@ -646,6 +676,9 @@ func (a *Side) sent(e *Event, o *Side) {
 	}
 	if g.Len > a.MaxLen {
 		a.MaxLen, a.Largest = g.Len, e.Frame
+	}
+	if a.Ledger != nil {
+		a.Ledger.Sent(e.Time, g.Seq, g.Len)
 	}
 	if a.big == 0 && g.Len > a.AckedLen {
 		a.big, a.bigEnd = int32(min(g.Len, math.MaxInt32)), g.Seq+uint32(g.Len)
@@ -834,7 +867,13 @@ func (t *Tracker) drop(s *Stream) {
 	t.release(&s.Half[0].unacked)
 	t.release(&s.Half[1].unacked)
 	if s.detail != 0 {
-		t.detailAt(s.detail - 1).reset()
+		d := t.detailAt(s.detail - 1)
+		for i := range d.Side {
+			if d.Side[i].Ledger != nil {
+				t.ledgers--
+			}
+		}
+		d.reset()
 		t.spare = append(t.spare, s.detail-1)
 		s.detail = 0
 	}

@@ -294,6 +294,7 @@ type Tracker struct {
 	made    uint32
 	spare   []uint32
 	pool    pool
+	ledgers int
 	in      Input
 	list    prefetch.List
 	o       Options
