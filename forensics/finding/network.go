@@ -445,8 +445,11 @@ func (c *inquiry) tooLarge(x *conn, i int, told map[flow.Addr]*control.Errors) {
 // filled, while small segments after it arrive.
 func (c *inquiry) hole(x *conn, i int) {
 	s := x.side(i)
-	missing := x.s.Missing(i)
-	if x.explained != "" || s.Holes == 0 || s.Resent+s.Filled > 0 || missing < 1000 || s.MaxLen >= 1300 || x.s.Last-s.LastData() < 2e9 || x.d.Sum(tcp.ZeroWindow) > 0 {
+	missing, last := x.s.Missing(i), x.s.Last
+	if x.s.Closed == tcp.Open {
+		last = c.f.Last // both ends wait
+	}
+	if x.explained != "" || s.Holes == 0 || s.Resent+s.Filled > 0 || missing < 1000 || s.MaxLen >= 1300 || last-s.LastData() < 2e9 || x.d.Sum(tcp.ZeroWindow) > 0 {
 		return
 	}
 	x.explained = "pmtud-blackhole"
@@ -457,7 +460,7 @@ func (c *inquiry) hole(x *conn, i int) {
 	}
 	c.add(Finding{Severity: High, Protocol: "tcp", Code: "pmtud-blackhole", Confidence: 0.75, Frames: append(x.d.Evidence[tcp.LostSegment][:], s.Largest), Flow: x.flow(),
 		Summary: fmt.Sprintf("Large segments from %v to %v do not arrive, small ones do: probably a path MTU black hole.", x.addr(i), x.addr(i^1)),
-		Detail:  fmt.Sprintf("%d bytes are missing for %s, to the end of the connection; nothing larger than %d bytes came. Random loss would have been repaired in that time.", missing, ms(x.s.Last-s.LastData()), s.MaxLen),
+		Detail:  fmt.Sprintf("%d bytes are missing for %s, to the end of the connection; nothing larger than %d bytes came. Random loss would have been repaired in that time.", missing, ms(last-s.LastData()), s.MaxLen),
 		Confirm: fmt.Sprintf("Capture at %v: full-size segments that are sent again and again. ping -M do -s 1472 %v from there, then smaller.", x.addr(i), x.addr(i^1))})
 }
 

@@ -174,6 +174,7 @@ type idTrack struct {
 type packet struct {
 	at           int64
 	seq, ack, ts uint32
+	link         uint32
 	id           uint16
 	win          uint16
 	len          uint16
@@ -374,8 +375,8 @@ func (a *Side) copyOf(in *Input) bool {
 		if q.seq != g.Seq || q.len != uint16(g.Len) || q.ack != g.Ack || q.flags != g.Flags || q.win != g.Win || q.ttl == 0 || q.ts != g.TSVal || uint64(now-q.at) > copyAge {
 			continue
 		}
-		if id && q.id != in.ID || !id && (!g.HasTime || g.Len == 0 && g.Flags&(SYN|FIN) == 0) {
-			continue
+		if id && q.id != in.ID || !id && (!g.HasTime || g.Len == 0 && g.Flags&(SYN|FIN) == 0) && in.TTL >= q.ttl && in.link == q.link {
+			continue // without numbers, a duplicate ACK looks like a copy, unless it was forwarded or came by another interface
 		}
 		a.Copies++
 		if a.copies++; a.copies > a.CopyRun {
@@ -389,7 +390,7 @@ func (a *Side) copyOf(in *Input) bool {
 	}
 	a.copies = 0
 	q := &a.ring[a.pos]
-	q.at, q.seq, q.ack, q.ts, q.id, q.win, q.len, q.ttl, q.flags = now, g.Seq, g.Ack, g.TSVal, in.ID, g.Win, uint16(g.Len), in.TTL, g.Flags
+	q.at, q.seq, q.ack, q.ts, q.link, q.id, q.win, q.len, q.ttl, q.flags = now, g.Seq, g.Ack, g.TSVal, in.link, in.ID, g.Win, uint16(g.Len), in.TTL, g.Flags
 	a.tags[a.pos] = tag
 	if a.pos++; a.pos == recent {
 		a.pos = 0
