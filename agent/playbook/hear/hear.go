@@ -319,14 +319,23 @@ func Unacked(t read.Table, ip string, port int) (w []string, said string) {
 		return w, ""
 	}
 	for _, s := range t.Rows {
-		if s.Peer == ip && s.PPort == port && s.SendQ > 0 {
+		switch {
+		case s.Peer != ip || s.PPort != port:
+		case s.SendQ >= leastRequest:
 			w = append(w, "unacked")
 			return w, "What was sent to " + ip + " on the connection was not acknowledged."
+		default: // its end is on the way
+			w = append(w, "ack-unknown")
+			return w, ""
 		}
 	}
 	w = append(w, "acked")
-	return w, ""
+	return w, "What was sent to " + ip + " on the connection was acknowledged."
 }
+
+// leastRequest is less than any web request or first message of TLS has, in bytes, and
+// more than the end of a connection: a FIN counts as one, the farewell of TLS as 31.
+const leastRequest = 60
 
 // SynSent sorts whether connection attempts hang here.
 func SynSent(t read.Table, port string) (w []string, said string) {

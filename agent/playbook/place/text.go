@@ -93,12 +93,6 @@ var words = map[string]func(p *Place) string{
 		}
 		return " with " + strconv.Itoa(p.telling().Code)
 	},
-	"acked": func(p *Place) string {
-		if len(p.facts["acked"]) > 0 {
-			return "; what was sent did arrive"
-		}
-		return ""
-	},
 	"weak":     (*Place).weakness,
 	"version":  func(p *Place) string { return p.hand.Old },
 	"open":     func(p *Place) string { return p.atWhich("at-open") },
