@@ -174,6 +174,27 @@ func pathScenarios() []scenario {
 			w.tcp(42.1, seg{from: client, to: server, sp: 40000, dp: 80, flags: "A", seq: l.cn, ack: l.sn - 1948})
 			w.tcp(9000, seg{from: client, to: server, sp: 40000, dp: 80, flags: "FA", seq: l.cn, ack: l.sn - 1948})
 		}},
+		{"pmtud-blackhole", func(w *world) { // a later answer is all large: its host's ACK tells that it was sent, and the capture goes on
+			l := w.link(40000, 80).open(0)
+			l.c(21, "A", 0, "GET / HTTP/1.1\r\nHost: www.example.com\r\n\r\n")
+			l.s(41, "A", 0, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			l.c(41.1, "A", 0)
+			l.c(100, "A", 0, "GET /large HTTP/1.1\r\nHost: www.example.com\r\n\r\n")
+			l.sn += 10 * 1448
+			l.s(320, "A", 0)
+			w.arp(9000, 1, mac(client), client, router)
+			w.arp(9001, 2, mac(router), router, client)
+		}},
+		{"pmtud-blackhole", func(w *world) { // the same, and the client gives up
+			l := w.link(40000, 80).open(0)
+			l.c(21, "A", 0, "GET / HTTP/1.1\r\nHost: www.example.com\r\n\r\n")
+			l.s(41, "A", 0, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+			l.c(41.1, "A", 0)
+			l.c(100, "A", 0, "GET /large HTTP/1.1\r\nHost: www.example.com\r\n\r\n")
+			l.sn += 10 * 1448
+			l.s(320, "A", 0)
+			w.tcp(9000, seg{from: client, to: server, sp: 40000, dp: 80, flags: "FA", seq: l.cn, ack: l.sn - 14480})
+		}},
 		{"delay-spike", func(w *world) { // at the receiver: nothing for a second, then all of it and repetitions
 			l := w.link(40000, 80).open(0)
 			l.c(21, "A", 10)

@@ -62,4 +62,14 @@ func TestAskerAlone(t *testing.T) {
 	if f.Code != "host-down" || !strings.Contains(f.Detail, "and so does a host") {
 		t.Errorf("%+v", f)
 	}
+	for _, tt := range []struct{ from, about, want string }{{"fe80::1", "2001:db8::77", "host-down"}, {"2001:db8::1", "2001:db8::77", "nd-failure"}, {"fe80::1", "fe80::77", "nd-failure"}} {
+		f := analyse(t, func(w *world) {
+			for i := range 4 {
+				w.nd6(float64(i)*1000, mac(client), tt.from, "ff02::1:ff00:77", solicit(135, tt.about))
+			}
+		}).Findings[0]
+		if f.Code != tt.want {
+			t.Errorf("%s asks for %s: %s", tt.from, tt.about, f.Code)
+		}
+	}
 }

@@ -215,7 +215,7 @@ func (c *inquiry) neighbour(t *control.Target, protocol, code, what string) {
 		return e.About == t.Addr && (!e.V6 && e.Type == 3 && e.Code == 1 || e.V6 && e.Type == 1 && e.Code == 3) && e.Src != e.Dst
 	})
 	asker := c.talks(t.Asker)
-	if unreachable || !asker && code == "arp-failure" {
+	if unreachable || !asker && (code == "arp-failure" || t.Asker.LinkLocal() && !t.Addr.LinkLocal()) { // a host asks with the address that it sends from
 		code = "host-down"
 	}
 	c.icmpAbout[t.Addr] = true
@@ -449,7 +449,7 @@ func (c *inquiry) hole(x *conn, i int) {
 	if x.s.Closed == tcp.Open {
 		last = c.f.Last // both ends wait
 	}
-	if x.explained != "" || s.Holes == 0 || s.Resent+s.Filled > 0 || missing < 1000 || s.MaxLen >= 1300 || last-s.LastData() < 2e9 || x.d.Sum(tcp.ZeroWindow) > 0 {
+	if x.explained != "" || s.Holes == 0 || s.Resent+s.Filled > 0 || missing < 1000 || s.MaxLen >= x.s.Large() || last-s.LastData() < 2e9 || x.d.Sum(tcp.ZeroWindow) > 0 {
 		return
 	}
 	x.explained = "pmtud-blackhole"

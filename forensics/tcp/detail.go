@@ -250,6 +250,16 @@ func (s *Stream) Missing(i int) int {
 	return int(f.next - r.lastack)
 }
 
+// Large is what a segment has at least that is nearly full: without its options, and those of a
+// tunnel that clamps. Where nobody saw the handshake, of Ethernet's.
+func (s *Stream) Large() int {
+	a, b := int(s.Half[0].MSS), int(s.Half[1].MSS)
+	if a == 0 || b == 0 {
+		return 1300
+	}
+	return min(a, b) - 60
+}
+
 // Sum is how often a verdict was given, in both directions.
 func (d *Detail) Sum(c Class) uint32 { return d.Count[0][c] + d.Count[1][c] }
 

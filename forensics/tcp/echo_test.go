@@ -40,3 +40,34 @@ func TestEndedBy(t *testing.T) {
 		t.Errorf("%d, %d", s.EndedBy(), s.Closed)
 	}
 }
+
+// TestCopyOf: without identifications, data with a time stamp is a copy when it comes again at once,
+// and an ACK where it was forwarded meanwhile, or comes by another interface: else it is a duplicate ACK.
+func TestCopyOf(t *testing.T) {
+	for _, tt := range []struct {
+		name          string
+		size          int
+		stamped, want bool
+		ttl           uint8
+		link          uint32
+		after         int64
+	}{
+		{"duplicate ACK", 0, true, false, 64, 1, 1e5},
+		{"forwarded ACK", 0, true, true, 63, 1, 1e5},
+		{"ACK by another interface", 0, true, true, 64, 2, 1e5},
+		{"long after", 0, true, false, 63, 2, 1e9},
+		{"data", 100, true, true, 64, 1, 1e5},
+		{"data without time stamp", 100, false, false, 64, 1, 1e5},
+		{"forwarded data without time stamp", 100, false, true, 63, 1, 1e5},
+	} {
+		var a Side
+		in := Input{Segment: Segment{Seq: 9, Ack: 7, Flags: ACK, Win: 50, Len: tt.size, HasTime: tt.stamped}, Time: 5e9, TTL: 64, link: 1}
+		if a.copyOf(&in) {
+			t.Errorf("%s: the first is a copy", tt.name)
+		}
+		in.Time, in.TTL, in.link = in.Time+tt.after, tt.ttl, tt.link
+		if got := a.copyOf(&in); got != tt.want {
+			t.Errorf("%s: %v", tt.name, got)
+		}
+	}
+}

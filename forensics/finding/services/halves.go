@@ -142,7 +142,7 @@ func unanswered(f *facts.Facts) (out []statement.Finding) {
 		gave := s.EndedBy() == client || s.EndedBy() < 0 && s.Half[client].RSTs > 0 && sv.RSTs == 0
 		quiet := end - u.AskedAt
 		if !gave || !u.Waiting || !u.AskACKed || u.Answers == 0 || quiet < stopped || quiet < 2*u.Server.Max || x.Kind == app.TLS && (u.AskBytes < worth || x.Cut(client^1) > 0) ||
-			d.Side[client].OpenRun > 0 || s.Missing(client) > 1 || d.Sum(tcp.ZeroWindow) > 0 || patient(f, k, client) {
+			d.Side[client].OpenRun > 0 || s.Missing(client) > 1 || s.Missing(client^1) > 1 || d.Sum(tcp.ZeroWindow) > 0 || patient(f, k, client) {
 			return true
 		}
 		out = append(out, statement.Finding{Severity: statement.High, Protocol: statement.When(x.Kind == app.TLS, "tls", "http"), Code: "server-no-response", Confidence: 0.8, Frames: []uint32{u.AskFrame}, Flow: name(k),
