@@ -1,6 +1,8 @@
 package forensics
 
 import (
+	"testing"
+
 	"github.com/google/gopacket"
 	"github.com/google/gopacket/layers"
 )
@@ -150,5 +152,26 @@ func slowScenarios() []scenario {
 			quoted := []byte{0x45, 0, 0, 60, 0, 9, 0, 0, 60, 17, 0, 0, 198, 51, 100, 20, 192, 0, 2, 10, 0, 53, 0x0f, 0xa0, 0, 40, 0, 0}
 			w.frame(25, e, ip, &layers.ICMPv4{TypeCode: layers.CreateICMPv4TypeCode(3, 3)}, gopacket.Payload(quoted))
 		}},
+	}
+}
+
+// TestThinking: a server that answers after different times within that of a delayed ACK acknowledges
+// with its answers: that is no jitter of the path. The same without answers is.
+func TestThinking(t *testing.T) {
+	for _, size := range []int{300, 0} {
+		a := analyse(t, func(w *world) {
+			l := w.link(40000, 7).open(0)
+			for i := range 60 {
+				at := 100 + float64(i)*100
+				l.c(at, "A", 50)
+				l.s(at+20+float64(i*23%33), "A", size)
+				if size > 0 {
+					l.c(at+60, "A", 0)
+				}
+			}
+		})
+		if got, want := a.Findings[0].Code == "jitter", size == 0; got != want {
+			t.Errorf("answers of %d bytes: %+v", size, a.Findings[0])
+		}
 	}
 }

@@ -112,6 +112,7 @@ type Side struct {
 	Vain      uint32       // of the rows of Resent, those whose ACK has the time stamp of the first copy (RFC 3522): nothing was lost
 	runStamp  uint32       // time stamp of the first resend of a run; 0: none, or the run's first copy was not seen
 	runEdge   bool         // all before the run was acknowledged: what is acknowledged next is the run itself
+	carried   bool         // the last ACK that gave a round trip came with data
 	Ledger    *stat.Ledger // from the first loss on
 }
 
@@ -435,7 +436,7 @@ func (t *Tracker) observe(e *Event, in *Input) {
 	a.TTLMax = max(a.TTLMax, in.TTL)
 	if e.RTT > 0 {
 		d.RTT[e.Dir^1].Add(e.RTT)
-		o.swing(e.RTT)
+		o.swing(e.RTT, d.RTT[e.Dir^1].Min, g.Len > 0)
 	}
 	if e.Copy {
 		note(&a.CopyAt, e.Frame)
@@ -737,16 +738,30 @@ func (a *Side) window(e *Event) {
 // leap is a difference of successive RTTs that people notice.
 const leap = 8e6
 
-// swing sums up how much successive RTTs differ.
-func (a *Side) swing(rtt int64) {
+// swing sums up how much successive RTTs differ, and counts those that differ by more than the
+// receiver's own waits explain.
+func (a *Side) swing(rtt, least int64, carried bool) {
 	if a.lastRTT > 0 {
-		d := max(rtt-a.lastRTT, a.lastRTT-rtt)
-		if a.Swing += d; d > leap {
+		a.Swing += max(rtt-a.lastRTT, a.lastRTT-rtt)
+		if d := way(rtt, least, carried) - way(a.lastRTT, least, a.carried); max(d, -d) > leap {
 			a.Leaps++
 		}
 		a.Jumps++
 	}
-	a.lastRTT = rtt
+	a.lastRTT, a.carried = rtt, carried
+}
+
+// way is what of a round trip was spent on the way for certain. An ACK that data carries waited
+// for that data, as long as ACKs are delayed: 40 ms; one that was delayed, as long as that.
+func way(rtt, least int64, carried bool) int64 {
+	const short, long = 35e6, 52e6
+	switch extra := rtt - least; {
+	case carried:
+		return least + max(0, extra-long)
+	case extra > short && extra < long:
+		return least
+	}
+	return rtt
 }
 
 // probes counts keep-alives that nobody answers.

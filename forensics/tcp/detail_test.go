@@ -220,7 +220,7 @@ func TestAlien(t *testing.T) {
 func TestSwing(t *testing.T) {
 	var a Side
 	for _, ms := range []int64{20, 21, 40, 39, 12, 12, 21} {
-		a.swing(ms * 1e6)
+		a.swing(ms*1e6, 1e6, false)
 	}
 	if a.Jumps != 6 || a.Swing != (1+19+1+27+0+9)*1e6 || a.Leaps != 3 {
 		t.Errorf("%d jumps, %d ns in all, %d leaps", a.Jumps, a.Swing, a.Leaps)
@@ -275,5 +275,18 @@ func TestAskBytes(t *testing.T) {
 	e = k.c(50, ACK, 251, 511, 7, 1000)
 	if got := e.Detail.Turns.AskBytes; got != 7 {
 		t.Errorf("%d bytes of the second request", got)
+	}
+}
+
+// TestWay: what an end waits for before it acknowledges is no part of the way.
+func TestWay(t *testing.T) {
+	for _, tt := range []struct {
+		rtt     int64
+		carried bool
+		want    int64
+	}{{10e6, false, 10e6}, {40e6, false, 40e6}, {50e6, false, 10e6}, {90e6, false, 90e6}, {10e6, true, 10e6}, {49e6, true, 10e6}, {92e6, true, 40e6}} {
+		if got := way(tt.rtt, 10e6, tt.carried); got != tt.want {
+			t.Errorf("%+v: %d", tt, got)
+		}
 	}
 }
