@@ -87,10 +87,10 @@ func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside f
 			err = rerr
 		}
 	}()
-	if err != nil || info.Closed {
+	if err != nil || h.info.Closed {
 		return err
 	}
-	d.known.Keep(info)
+	d.known.Keep(h.info)
 	err = h.carry(ctx)
 	for ctx.Err() == nil && (h.rest != nil || h.regain(ctx, err)) {
 		if err = h.sleep(ctx); errors.Is(err, errDormant) {

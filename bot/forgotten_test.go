@@ -2,6 +2,7 @@ package bot
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"strings"
@@ -167,4 +168,48 @@ func TestForgottenCaseWhileAway(t *testing.T) {
 		return err == nil
 	})
 	of.dormant(1)
+}
+
+// TestClosedBeforeItIsTaken: a case that was closed between a look at it and its lease is not carried: it was closed once more.
+func TestClosedBeforeItIsTaken(t *testing.T) {
+	t.Parallel()
+	opened := false
+	of := newOffice(t, nil, func(o *Options) {
+		open := o.OpenLog
+		o.DB = closes{o.DB}
+		o.OpenLog = func(ctx context.Context, sid string, fence uint64) (Log, error) {
+			opened = true
+			return open(ctx, sid, fence)
+		}
+	})
+	sid := of.open("a")
+	ctx, done := context.WithTimeout(t.Context(), 5*time.Second)
+	defer done()
+	if err := of.desk.hold(ctx, sid, nil, func() {}); err != nil || opened {
+		t.Errorf("a closed case is carried: %v, journals opened: %t", err, opened)
+	}
+	if _, err := of.o.DB.Acquire(t.Context(), sid, "another", time.Minute); err != nil {
+		t.Errorf("its lease is kept: %v", err)
+	}
+}
+
+// closes is a store in which a case has been closed by the time somebody has its lease.
+type closes struct{ store.DB }
+
+func (c closes) Acquire(ctx context.Context, scope, owner string, ttl time.Duration) (store.Lease, error) {
+	l, err := c.DB.Acquire(ctx, scope, owner, ttl)
+	if err != nil {
+		return l, err
+	}
+	info, err := record.Load(ctx, c.DB, scope)
+	if err != nil {
+		return l, err
+	}
+	info.Closed = true
+	data, err := json.Marshal(info)
+	if err != nil {
+		return l, err
+	}
+	l.After = 1 // somebody had it
+	return l, c.Commit(ctx, store.Commit{Scope: store.Deployment, Writes: []store.Write{{Key: record.Key(scope), Data: data}}})
 }

@@ -81,8 +81,8 @@ func (h *holder) acquire(ctx context.Context, was *dormant.Case) error {
 	}
 	l, err := forgotten.Acquire(ctx, h.d.o.DB, h.sid, h.d.o.Owner, h.d.o.Lease)
 	h.lease.Store(&l)
-	if err == nil && l.After == 0 { // the first lease, or all of the case was deleted since it was read
-		if _, err = h.d.Case(ctx, h.sid); err != nil {
+	if err == nil { // whoever had it may have closed it since it was read, or all of it was deleted
+		if h.info, err = h.d.Case(ctx, h.sid); err != nil {
 			return errors.Join(err, h.d.o.DB.Release(ctx, l))
 		}
 	}
