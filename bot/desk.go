@@ -344,9 +344,9 @@ func (d *Desk) Carry(ctx context.Context, sid string) error {
 		if !errors.Is(err, ErrTampered) {
 			return err
 		}
-		asked := proposal.Wait(ctx, d.o.DB, sid, proposal.PollEvery, func() (bool, time.Time, error) {
+		asked := proposal.Wait(ctx, d.o.DB, sid, proposal.PollEvery, func() (bool, time.Duration, error) {
 			q, err := inbox.Load(ctx, d.o.DB, sid, brokenID)
-			return q.Answer != nil, time.Time{}, err
+			return q.Answer != nil, 0, err
 		})
 		if asked != nil {
 			return errors.Join(err, asked)

@@ -22,8 +22,8 @@ var errDormant = errors.New("the case is dormant")
 
 // rest is what was known when a case was let go of.
 type rest struct {
-	news  string // before the last look
-	until time.Time
+	news  string    // before the last look
+	until time.Time // of this machine's clock; zero: nothing is due
 }
 
 // keep makes what holds the leases of dormant cases; nil where the store does not tell
@@ -106,11 +106,14 @@ func (h *holder) News() string { return h.lease.Load().News }
 
 // Rest implements [proposal.Rests]: it ends everything that this process does for the case, if
 // nothing but the answer is waited for.
-func (h *holder) Rest(news string, until time.Time) bool {
+func (h *holder) Rest(news string, left time.Duration) bool {
 	if !h.shows.Still() || !h.paired.Load() {
 		return false
 	}
-	h.rest = &rest{news: news, until: until}
+	h.rest = &rest{news: news}
+	if left != 0 {
+		h.rest.until = time.Now().Add(left)
+	}
 	if p, ok := h.log.(Pausing); ok {
 		p.Pause()
 	}
@@ -141,11 +144,10 @@ func (h *holder) sleep(ctx context.Context) error {
 	if err != nil || waits {
 		return nil
 	}
-	if !due.IsZero() && (r.until.IsZero() || due.Before(r.until)) {
-		r.until = due
-	}
-	if !r.until.IsZero() { // the deadline is of the store's clock, and the keeper has its own
-		r.until = time.Now().Add(r.until.Sub(now))
+	if !due.IsZero() { // of the store's clock, and the keeper has its own
+		if at := time.Now().Add(due.Sub(now)); r.until.IsZero() || at.Before(r.until) {
+			r.until = at
+		}
 	}
 	if !h.d.keeper.Put(ctx, h.sid, dormantCase(h, l, r.until), asked) {
 		return ctx.Err()

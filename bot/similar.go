@@ -42,9 +42,9 @@ func (h *holder) neighbours(ctx context.Context) bool {
 	f := h.d.finder()
 	sids, err := h.nameSimilar(ctx, f)
 	if err == nil && len(sids) > 0 {
-		err = proposal.Wait(ctx, h.d.o.DB, h.sid, proposal.PollEvery, func() (bool, time.Time, error) {
+		err = proposal.Wait(ctx, h.d.o.DB, h.sid, proposal.PollEvery, func() (bool, time.Duration, error) {
 			m, err := thread.Load(ctx, h.d.o.DB, h.sid)
-			return m.Place.Thread != "", time.Time{}, err // before that the line leads nowhere
+			return m.Place.Thread != "", 0, err // before that the line leads nowhere
 		})
 	}
 	for _, sid := range sids {

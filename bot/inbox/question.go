@@ -47,10 +47,11 @@ func (p *People) Ask(ctx context.Context, q agent.Question) (agent.Answer, error
 		return agent.Answer{}, fmt.Errorf("ask %s: %w", q.ID, err)
 	}
 	var got Question
-	err := proposal.WaitFor(ctx, p.DB, p.SessionID, proposal.PollEvery, p.Rests, func() (bool, time.Time, error) {
+	err := proposal.WaitFor(ctx, p.DB, p.SessionID, proposal.PollEvery, p.Rests, func() (bool, time.Duration, error) {
+		var left time.Duration
 		var err error
-		got, err = p.look(ctx, q)
-		return got.Answer != nil, q.Expires, err
+		got, left, err = p.look(ctx, q)
+		return got.Answer != nil, left, err
 	})
 	if err != nil {
 		return agent.Answer{}, err
@@ -90,33 +91,37 @@ func (p *People) with(id string, want store.Version, data []byte) func(context.C
 }
 
 // look reads the question; an expiry, and for a free question an instruction,
-// are answers too.
-func (p *People) look(ctx context.Context, q agent.Question) (Question, error) {
-	got, err := Load(ctx, p.DB, p.SessionID, q.ID)
+// are answers too. left is until it expires; zero: never.
+func (p *People) look(ctx context.Context, q agent.Question) (got Question, left time.Duration, err error) {
+	got, err = Load(ctx, p.DB, p.SessionID, q.ID)
 	if err != nil || got.Answer != nil {
-		return got, err
+		return got, 0, err
 	}
 	now, err := p.DB.Now(ctx)
 	if err != nil {
-		return got, err
+		return got, 0, err
+	}
+	if !q.Expires.IsZero() {
+		left = q.Expires.Sub(now)
 	}
 	var a *agent.Answer
 	if !q.Expires.IsZero() && !now.Before(q.Expires) {
 		a = &agent.Answer{Key: agent.AnswerExpired, At: now}
 	} else if q.Free {
 		if ok, err := p.instructed(ctx, q.ID); err != nil {
-			return got, err
+			return got, 0, err
 		} else if ok {
 			a = &agent.Answer{Key: "instruction", At: now}
 		}
 	}
 	if a == nil {
-		return got, nil
+		return got, left, nil
 	}
 	if err := Answer(ctx, p.DB, p.SessionID, got, *a); err != nil && !conflict(err) {
-		return got, err
+		return got, 0, err
 	}
-	return Load(ctx, p.DB, p.SessionID, q.ID)
+	got, err = Load(ctx, p.DB, p.SessionID, q.ID)
+	return got, 0, err
 }
 
 // Answer stores an answer to q, unless somebody else did since it was read.

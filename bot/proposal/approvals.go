@@ -84,9 +84,9 @@ func (a *Approvals) Append(ctx context.Context, kind string, body any) (n uint64
 // it waits: that is no answer, and the lease ends ctx when it lasts.
 func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.Decision, err error) {
 	refused := false
-	err = Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Time, error) {
+	err = Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Duration, error) {
 		d, refused, err = a.offer(ctx, p)
-		return true, time.Time{}, err
+		return true, 0, err
 	})
 	if err != nil || refused {
 		return d, err
@@ -96,14 +96,14 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 	if store.Tells(a.DB) {
 		poll = PollTold
 	}
-	err = WaitFor(ctx, a.DB, a.SessionID, poll, a.Rests, func() (bool, time.Time, error) {
-		var until time.Time
+	err = WaitFor(ctx, a.DB, a.SessionID, poll, a.Rests, func() (bool, time.Duration, error) {
+		var left time.Duration
 		var ok bool
 		var err error
-		if d, until, ok, err = a.look(ctx, p.ID, &seen); errors.Is(err, store.ErrNotFound) {
+		if d, left, ok, err = a.look(ctx, p.ID, &seen); errors.Is(err, store.ErrNotFound) {
 			d, ok, err = a.offer(ctx, p) // somebody deleted it, which is nobody's denial
 		}
-		return ok, until, err
+		return ok, left, err
 	})
 	if errors.Is(err, agent.ErrStopped) {
 		return a.answer(context.WithoutCancel(ctx), p.ID, StateCancelled, "stopped")
@@ -168,18 +168,19 @@ func (a *Approvals) supersede(ctx context.Context, auditID string) error {
 }
 
 // look reads the proposal and lets it expire when its time has come. seen is what
-// the last look found, so that a poll that finds the same decodes nothing.
-func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (safeexec.Decision, time.Time, bool, error) {
+// the last look found, so that a poll that finds the same decodes nothing. left is until
+// the clock answers.
+func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (d safeexec.Decision, left time.Duration, ok bool, err error) {
 	if err := seen.reload(ctx, a.DB, a.SessionID, id); err != nil {
-		return safeexec.Decision{}, time.Time{}, false, err
+		return d, 0, false, err
 	}
 	p := *seen
-	if d, ok := p.Decision(); ok {
-		return d, time.Time{}, true, nil
+	if answered, ok := p.Decision(); ok {
+		return answered, 0, true, nil
 	}
 	now, err := a.DB.Now(ctx)
 	if err != nil {
-		return safeexec.Decision{}, time.Time{}, false, err
+		return d, 0, false, err
 	}
 	if ended := p.unanswered(now); ended != "" {
 		p.State, p.At = ended, now
@@ -187,15 +188,15 @@ func (a *Approvals) look(ctx context.Context, id string, seen *Stored) (safeexec
 			p.Reason = "withdrawn"
 		}
 		if err := p.Put(ctx, a.DB, a.SessionID, nil, nil); err != nil && !conflict(err) {
-			return safeexec.Decision{}, time.Time{}, false, err
+			return d, 0, false, err
 		}
-		return safeexec.Decision{}, now, false, nil
+		return d, time.Millisecond, false, nil
 	}
 	until := p.Proposal.Expires
 	if at := p.WithdrawAt(); !at.IsZero() && at.Before(until) {
 		until = at
 	}
-	return safeexec.Decision{}, until, false, nil
+	return d, until.Sub(now), false, nil
 }
 
 // unanswered is the state that a pending proposal has reached by the clock alone.
@@ -233,13 +234,13 @@ func (a *Approvals) answer(ctx context.Context, id, state, reason string) (safee
 // Explain implements [safeexec.Explainer]: it waits for the words of whoever denied
 // p, and closes the wait, so that later ones go another way (see the desk's Reason).
 func (a *Approvals) Explain(ctx context.Context, p safeexec.Proposal) string {
-	if err := Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Time, error) {
+	if err := Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Duration, error) {
 		now, err := a.DB.Now(ctx)
 		if err != nil {
-			return false, time.Time{}, err
+			return false, 0, err
 		}
 		got, err := Load(ctx, a.DB, a.SessionID, p.ID)
-		return !got.explaining(now), got.ReasonUntil, err
+		return !got.explaining(now), got.ReasonUntil.Sub(now), err
 	}); err != nil && ctx.Err() == nil {
 		return ""
 	}

@@ -127,3 +127,51 @@ func TestDeletedIsNoDenial(t *testing.T) {
 		}
 	})
 }
+
+// apart is a store whose clock is off this machine's by so much; it counts the looks.
+type apart struct {
+	store.DB
+	off   time.Duration
+	looks atomic.Int64
+}
+
+func (a *apart) Now(context.Context) (time.Time, error) { return time.Now().Add(a.off), nil }
+
+func (a *apart) Get(ctx context.Context, k store.Key) (store.Value, error) {
+	a.looks.Add(1)
+	return a.DB.Get(ctx, k)
+}
+
+// TestWaitsByTheClockOfTheStore: whatever this machine's clock says, a proposal waits as long as it is
+// said to, and is looked at as often.
+func TestWaitsByTheClockOfTheStore(t *testing.T) {
+	for _, off := range []time.Duration{0, -10 * time.Minute, 10 * time.Minute} {
+		for _, patience := range []time.Duration{0, 2 * time.Minute} {
+			t.Run(fmt.Sprint(off, " ", patience), func(t *testing.T) {
+				dir := t.TempDir()
+				synctest.Test(t, func(t *testing.T) {
+					files, err := file.Open(dir, file.Options{})
+					if err != nil {
+						t.Fatal(err)
+					}
+					defer files.Close()
+					db := &apart{DB: files, off: off}
+					a := &Approvals{DB: db, SessionID: "ghost_20260314_104512", Access: access.Rules{Approvers: []string{"U1"}}, Fence: func() uint64 { return 0 }}
+					began := time.Now()
+					p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: "ghost_20260314_104512_001", Class: safeexec.Risky, Expires: began.Add(off + 5*time.Minute), Patience: patience}
+					want, reason := 5*time.Minute, "expired"
+					if patience > 0 {
+						want, reason = patience, "withdrawn"
+					}
+					d, err := a.Ask(t.Context(), p)
+					if took := time.Since(began); err != nil || d.Reason != reason || took < want || took > want+time.Second {
+						t.Errorf("%+v, %v after %s, want %s after %s", d, err, took, reason, want)
+					}
+					if n, most := db.looks.Load(), int64(want/PollEvery)+5; n > most {
+						t.Errorf("%d looks, want %d at most", n, most)
+					}
+				})
+			})
+		}
+	}
+}

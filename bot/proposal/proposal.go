@@ -225,28 +225,29 @@ func (p *Stored) Put(ctx context.Context, db store.DB, sid string, guards []stor
 	})
 }
 
-// Wait calls ready until it reports true, whenever scope changes, at until, and
-// at least every poll. It returns the context's cause when ctx ends first. While the
+// Wait calls ready until it reports true, whenever scope changes, after left unless that is
+// zero, and at least every poll. left is a duration because deadlines are of the store's clock,
+// which may be minutes off this machine's. It returns the context's cause when ctx ends first. While the
 // store is unavailable it goes on waiting.
-func Wait(ctx context.Context, db store.DB, scope string, poll time.Duration, ready func() (done bool, until time.Time, err error)) error {
+func Wait(ctx context.Context, db store.DB, scope string, poll time.Duration, ready func() (done bool, left time.Duration, err error)) error {
 	wctx, cancel := context.WithCancel(ctx)
 	defer cancel()
 	changed := db.Watch(wctx, scope)
 	for {
-		done, until, err := ready()
+		done, left, err := ready()
 		if err != nil && ctx.Err() != nil {
 			return context.Cause(ctx) // the store's error only says that ctx ended
 		}
 		every := poll
 		if errors.Is(err, store.ErrUnavailable) {
-			done, until, err, every = false, time.Time{}, nil, min(poll, PollEvery)
+			done, left, err, every = false, 0, nil, min(poll, PollEvery)
 		}
 		if err != nil || done {
 			return err
 		}
 		d := OnBeat(every)
-		if !until.IsZero() {
-			d = min(d, max(time.Until(until), time.Millisecond))
+		if left != 0 {
+			d = min(d, max(left, time.Millisecond))
 		}
 		t := time.NewTimer(d)
 		select {
@@ -268,9 +269,9 @@ type Rests interface {
 	// News is what was known of other people's commits before a look.
 	News() string
 	// Rest may end the context of the wait, after a look that was made after News was asked
-	// and found no answer; it says whether it did. until is when the wait ends by the
+	// and found no answer; it says whether it did. left is until the wait ends by the
 	// clock; zero: never.
-	Rest(news string, until time.Time) bool
+	Rest(news string, left time.Duration) bool
 }
 
 // restAgain is how long after a Rest that did not end the wait the next one comes.
@@ -280,27 +281,27 @@ var errRested = errors.New("the wait goes on elsewhere")
 
 // WaitFor is [Wait] for an answer of people, which r, unless it is nil, may end early. Then
 // it returns the context's cause, and nothing of what ready does comes after.
-func WaitFor(ctx context.Context, db store.DB, scope string, poll time.Duration, r Rests, ready func() (done bool, until time.Time, err error)) error {
+func WaitFor(ctx context.Context, db store.DB, scope string, poll time.Duration, r Rests, ready func() (done bool, left time.Duration, err error)) error {
 	if r == nil {
 		return Wait(ctx, db, scope, poll, ready)
 	}
 	rest := time.Now().Add(r.After())
-	return Wait(ctx, db, scope, poll, func() (bool, time.Time, error) {
+	return Wait(ctx, db, scope, poll, func() (bool, time.Duration, error) {
 		news := r.News()
-		done, until, err := ready()
+		done, left, err := ready()
 		if done || err != nil {
-			return done, until, err
+			return done, left, err
 		}
 		if now := time.Now(); !now.Before(rest) {
-			if ctx.Err() != nil || r.Rest(news, until) {
-				return false, until, errRested
+			if ctx.Err() != nil || r.Rest(news, left) {
+				return false, left, errRested
 			}
 			rest = now.Add(restAgain)
 		}
-		if until.IsZero() || rest.Before(until) {
-			until = rest
+		if again := time.Until(rest); left == 0 || again < left {
+			left = again
 		}
-		return false, until, nil
+		return false, left, nil
 	})
 }
 

@@ -350,7 +350,7 @@ func TestRestartUnderAnOpenWindow(t *testing.T) {
 		t.Fatalf("an edit after a restart = %+v", o)
 	}
 	second := l.find(caseLimit, "incidents", "checkout", "Approval needed: "+edited)
-	deny := l.click("incidents", l.approver(0), second.TS, "Deny")
+	deny := l.opens("incidents", l.approver(0), second.TS, "Deny")
 	sid := l.sid("incidents", "checkout")
 	l.until(5*time.Second, "the denial is journaled", func() bool {
 		for _, e := range l.journal(sid) {

@@ -446,7 +446,7 @@ func TestOpinions(t *testing.T) {
 	sid := l.sid("incidents", "checkout")
 	l.closed(sid)
 	report := l.report("incidents", "checkout")
-	o := l.click("incidents", who, report.TS, "Not useful")
+	o := l.opens("incidents", who, report.TS, "Not useful")
 	if o.ViewID == "" {
 		t.Fatalf("no window: %+v", o)
 	}

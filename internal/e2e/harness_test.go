@@ -333,7 +333,16 @@ func (l *lab) command(channel, user, text string) outcome {
 
 func (l *lab) click(channel, user, ts, label string) outcome {
 	l.t.Helper()
+	if label == "Modify" {
+		return l.opens(channel, user, ts, label)
+	}
 	return l.post("/lab/click", map[string]any{"channel": l.chans[channel], "user": user, "ts": ts, "label": label})
+}
+
+// opens presses what opens a window or says why not, however slow this machine is.
+func (l *lab) opens(channel, user, ts, label string) outcome {
+	l.t.Helper()
+	return l.post("/lab/click", map[string]any{"channel": l.chans[channel], "user": user, "ts": ts, "label": label, "private": true, "wait_ms": 5000})
 }
 
 func (l *lab) submit(view, user string, values map[string]any) outcome {
@@ -344,7 +353,7 @@ func (l *lab) submit(view, user string, values map[string]any) outcome {
 // deny denies a card and closes the window that asks for a reason.
 func (l *lab) deny(channel, user, ts string) outcome {
 	l.t.Helper()
-	o := l.click(channel, user, ts, "Deny")
+	o := l.opens(channel, user, ts, "Deny")
 	if o.ViewID != "" {
 		l.post("/lab/close", map[string]any{"view_id": o.ViewID, "user": user})
 	}

@@ -263,7 +263,7 @@ func TestDeniedWithAReason(t *testing.T) {
 	addr, upstream := gateway(t)
 	l.command("incidents", l.approver(0), "/ghost investigate checkout gets 502 from "+addr)
 	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
-	o := l.click("incidents", l.approver(1), card.TS, "Deny")
+	o := l.opens("incidents", l.approver(1), card.TS, "Deny")
 	if o.ViewID == "" {
 		t.Fatalf("Deny opened no reason window: %+v", o)
 	}

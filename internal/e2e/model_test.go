@@ -81,7 +81,7 @@ call complete_investigation {"confidence":"high","root_cause_summary":"Nothing l
 	card := l.find(caseLimit, "incidents", "checkout", "Approval needed: ")
 	l.kill()
 	l.run()
-	o := l.click("incidents", l.approver(1), card.TS, "Deny")
+	o := l.opens("incidents", l.approver(1), card.TS, "Deny")
 	if o.ViewID == "" {
 		t.Fatalf("Deny opened no reason window: %+v", o)
 	}

@@ -25,9 +25,6 @@ func (l *lab) printing(secret string) trap {
 	}
 	tr := l.trap("incidents")
 	o := l.click("incidents", l.approver(0), tr.card.TS, "Modify")
-	if o.ViewID == "" { // it came later than the workspace looked
-		o = l.click("incidents", l.approver(0), tr.card.TS, "Modify")
-	}
 	if o := l.submit(o.ViewID, l.approver(0), map[string]any{"command": "nl -ba " + name}); !o.OK {
 		l.t.Fatalf("edit: %+v", o)
 	}

@@ -101,6 +101,7 @@ type observer struct {
 	wait    time.Duration
 	start   time.Time
 	seen    bool
+	private bool // only what this person is shown shortens the wait
 }
 
 func (s *Server) observe(user, channel string, wait time.Duration) *observer {
@@ -165,17 +166,21 @@ func (o *observer) blind() Outcome {
 
 // take notes an event; the first that matters shortens the wait.
 func (o *observer) take(e workspace.Event, t *time.Timer) {
-	if o.note(e) && !o.seen {
+	if o.note(e) && !o.seen && (isPrivate(e) || !o.private) {
 		o.seen = true
 		t.Reset(min(o.wait, grace))
 	}
 }
 
+// isPrivate reports whether one person is shown e.
+func isPrivate(e workspace.Event) bool {
+	return e.Kind != "message" && e.Kind != "message_changed" && e.Kind != "message_deleted" || e.Message != nil && e.Message.Ephemeral
+}
+
 // note takes an event into the outcome if it concerns this person and place. A window, or an answer by response
 // URL, that comes of another action of the same person is none of this one's, however late it comes.
 func (o *observer) note(e workspace.Event) bool {
-	private := e.Kind != "message" && e.Kind != "message_changed" && e.Kind != "message_deleted" || e.Message != nil && e.Message.Ephemeral
-	if private && e.Cause != "" && o.cause != "" && e.Cause != o.cause {
+	if isPrivate(e) && e.Cause != "" && o.cause != "" && e.Cause != o.cause {
 		return false
 	}
 	switch e.Kind {
@@ -320,6 +325,9 @@ type Click struct {
 	Option   any             `json:"option"` // value or text of the chosen option; text for inputs
 	Values   json.RawMessage `json:"values"` // what the message's inputs hold, as in Submit
 	WaitMS   int             `json:"wait_ms"`
+	// Private is of an element that opens a window or answers whoever used it: what everybody sees ends
+	// the wait for that no sooner.
+	Private bool `json:"private"`
 }
 
 // Click acts; the zero fields of c that do not matter stay empty.
@@ -355,7 +363,7 @@ func (s *Server) Click(c Click) (Outcome, error) {
 
 func (s *Server) interact(user, channel, trigger string, c Click, p found, payload map[string]any) Outcome {
 	o := s.observe(user, channel, time.Duration(c.WaitMS)*time.Millisecond)
-	o.cause = trigger
+	o.cause, o.private = trigger, c.Private
 	_, err := s.hub.Send("interactive", payload)
 	o.acked(err)
 	if err != nil {

@@ -115,6 +115,32 @@ func TestOutcomeOfOneAction(t *testing.T) {
 	})
 }
 
+// What everybody sees ends the wait for a window only where nothing private is asked for.
+func TestOutcomeIsPrivate(t *testing.T) {
+	window := &bot{onAction: func(b *bot, i slack.InteractionCallback) any {
+		go func() {
+			_, _, _ = b.api.PostMessageContext(b.ctx, i.Channel.ID, slack.MsgOptionText("somebody edits", false))
+			time.Sleep(700 * time.Millisecond)
+			_, _ = b.api.OpenViewContext(b.ctx, i.TriggerID, modal())
+		}()
+		return nil
+	}}
+	bubble(t, slacksim.Options{}, window, func(s *slacksim.Server, b *bot) {
+		_, ts, err := b.api.PostMessageContext(b.ctx, incidents, slack.MsgOptionBlocks(slack.NewActionBlock("acts",
+			slack.NewButtonBlockElement("go", "1", slack.NewTextBlockObject(slack.PlainTextType, "Go", false, false)))))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for private, want := range map[bool]string{false: "", true: "Deny"} {
+			out, err := s.Click(slacksim.Click{TS: ts, Channel: incidents, User: "commander", ActionID: "go", Private: private})
+			if err != nil || !out.OK || out.ViewTitle != want || len(out.Messages) != 1 {
+				t.Errorf("private %v: %+v, %v", private, out, err)
+			}
+			time.Sleep(time.Second)
+		}
+	})
+}
+
 // The wait can be chosen by the caller of an endpoint.
 func TestWaitMS(t *testing.T) {
 	s := newServer(t, slacksim.Options{Settle: time.Minute})
