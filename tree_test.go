@@ -80,7 +80,7 @@ var arrows = map[string][]string{
 	"ghostbot/bot/dormant":      {"ghostbot/store", "ghostbot/bot/thread"},
 	"ghostbot/bot/neighbours":   {"ghostbot/agent", "ghostbot/store", "ghostbot/bot/inbox", "ghostbot/bot/show", "ghostbot/bot/thread"},
 	"ghostbot/bot/inbox":        {"ghostbot/agent", "ghostbot/bot/proposal", "ghostbot/bot/show", "ghostbot/store"},
-	"ghostbot/bot/tampered":     {"ghostbot/agent", "ghostbot/bot/show"},
+	"ghostbot/bot/tampered":     {"ghostbot/agent", "ghostbot/bot/show", "ghostbot/store"},
 	"ghostbot/bot/access":       {"ghostbot/internal/input"},
 	"ghostbot/bot/typed":        {},
 	"ghostbot/bot/proposal":     {"ghostbot/agent", "ghostbot/safeexec", "ghostbot/store", "ghostbot/bot/access"},

@@ -47,6 +47,7 @@ import (
 
 	"ghostbot/bot/access"
 	"ghostbot/bot/proposal"
+	"ghostbot/bot/standstill"
 	"ghostbot/bot/thread"
 	"ghostbot/store"
 )
@@ -54,7 +55,7 @@ import (
 // Errors that callers branch on.
 var (
 	ErrNoCase    = errors.New("no such case")
-	ErrLeaseLost = errors.New("the lease of the case was lost")
+	ErrLeaseLost = standstill.ErrLeaseLost
 	ErrClosed    = errors.New("the case is closed")
 	ErrStopping  = errors.New("the case is being stopped already")
 	// ErrMoved means that another case was opened since it was looked which ones are open.

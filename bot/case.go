@@ -45,10 +45,12 @@ type holder struct {
 	sweeps bool   // it investigates nothing: one is like every other
 	recall bool   // nobody has looked for closed cases that look like this one yet
 
-	inside func()  // lets the next one in, see [dormant.Doors]
-	woken  bool    // it was dormant: this process has carried it on
-	conns  *uint64 // connections to people when its open cards were written last; nil: not known
-	rest   *rest   // why the case is let go of; nil: it is not
+	turn   *dormant.Turn
+	asked  time.Time // when the lease was asked for that is held
+	went   time.Time // since when nothing keeps it
+	woken  bool      // it was dormant: this process has carried it on
+	conns  *uint64   // connections to people when its open cards were written last; nil: not known
+	rest   *rest     // why the case is let go of; nil: it is not
 	shows  *thread.Projector
 	behind bool        // its thread does not show everything, now that nobody does anything for it
 	paired atomic.Bool // neighbours have been told, or are not: the case may sleep
@@ -59,27 +61,24 @@ func (h *holder) fence() uint64 { return h.lease.Load().Fence }
 
 // hold acquires the case, carries it as far as it goes and releases it. An error
 // means that the case is still open.
-//
-// was is what was kept of a dormant case, whose lease is held already; nil: there is
-// none. [errDormant] means that the case is dormant now. inside is called once the
-// case has been read.
-func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside func()) (err error) {
+// [errDormant] means that it is dormant now.
+func (d *Desk) hold(ctx context.Context, sid string, t *dormant.Turn) (err error) {
 	info, err := d.Case(ctx, sid)
-	if known, ok := d.known.Of(sid); was != nil && ok && err != nil && (was.Lease.Forgotten || errors.Is(err, ErrNoCase)) {
+	if known, ok := d.known.Of(sid); t.Was != nil && ok && err != nil && (t.Was.Lease.Forgotten || errors.Is(err, ErrNoCase)) {
 		info, err = known, nil // what is gone of it is put back, and nobody else can
 	}
-	if was == nil && (err != nil || info.Closed) {
+	if t.Was == nil && (err != nil || info.Closed) {
 		return err
 	}
-	h := &holder{d: d, sid: sid, info: info, inside: inside}
-	if err := h.acquire(ctx, was); err != nil {
+	h := &holder{d: d, sid: sid, info: info, turn: t}
+	if err := h.acquire(ctx, t.Was); err != nil {
 		return err
 	}
 	defer func() {
 		if errors.Is(err, errDormant) {
 			return
 		}
-		defer d.lapsed(sid)
+		defer d.o.Lapsed(sid)
 		d.known.Lapsed(sid, err == nil)
 		rctx, done := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 		defer done()
@@ -91,16 +90,19 @@ func (d *Desk) hold(ctx context.Context, sid string, was *dormant.Case, inside f
 		return err
 	}
 	d.known.Keep(h.info)
-	err = h.carry(ctx)
+	err = h.enter(ctx)
 	for ctx.Err() == nil && (h.rest != nil || h.regain(ctx, err)) {
 		if err = h.sleep(ctx); errors.Is(err, errDormant) {
 			return err
 		} else if err == nil {
-			err = h.carry(ctx)
+			err = h.enter(ctx)
 		}
 	}
 	if err == nil || ctx.Err() != nil {
 		return err
+	}
+	if !h.went.IsZero() && time.Since(h.went) > d.calm {
+		d.recovered(sid)
 	}
 	d.o.Log.Error("case rests", "session_id", sid, "err", err)
 	if errors.Is(err, ErrTampered) {
@@ -119,12 +121,17 @@ func unless(done bool, err error) error {
 	return err
 }
 
+// enter carries the case once it is its turn to be read; its lease is kept meanwhile.
+func (h *holder) enter(ctx context.Context) error {
+	ready := proposal.Stay(ctx, h.d.o.DB, &h.lease, h.asked)
+	defer ready()
+	return h.turn.Pass(ctx, func() error { return h.carry(ctx, ready) })
+}
+
 // carry opens the journals and runs the case's loops: the investigation,
 // the lease, what people wrote, the thread. live ends with the process or the lease; the
 // investigation also ends when a person stops it, and then its end is still shown.
-func (h *holder) carry(ctx context.Context) error {
-	ready := proposal.Stay(ctx, h.d.o.DB, &h.lease)
-	defer ready()
+func (h *holder) carry(ctx context.Context, ready func() time.Time) error {
 	log, err := h.d.o.OpenLog(ctx, h.sid, h.fence())
 	if err != nil {
 		return fmt.Errorf("open journals: %w", err)
@@ -166,7 +173,7 @@ func (h *holder) carry(ctx context.Context) error {
 	if !h.paired.Load() {
 		wg.Go(func() { h.named = h.neighbours(live); h.paired.Store(true) })
 	}
-	h.inside()
+	h.turn.Inside()
 	if err := h.remember(live); err != nil {
 		return err
 	}
@@ -174,6 +181,7 @@ func (h *holder) carry(ctx context.Context) error {
 	if err := h.vet(run, resume, copied); err != nil && !errors.Is(context.Cause(run), agent.ErrStopped) {
 		return err
 	}
+	h.went = time.Now()
 	return h.investigate(run, live, v, resume)
 }
 
@@ -484,8 +492,9 @@ func (h *holder) tell(ctx context.Context, why error) {
 	if errors.Is(why, store.ErrUnavailable) {
 		about += away
 	}
-	if errors.Is(why, store.ErrFenced) || !h.mine(ctx) || !h.d.rests.First(about) {
-		return
+	if !errors.Is(why, store.ErrFenced) && h.mine(ctx) {
+		h.d.rests.Once(about, func() bool {
+			return h.post(ctx, standstill.Message(why, h.d.o.Redact(why.Error()), store.Tells(h.d.o.DB)))
+		})
 	}
-	h.post(ctx, standstill.Message(why, h.d.o.Redact(why.Error()), store.Tells(h.d.o.DB)))
 }

@@ -18,6 +18,7 @@ import (
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/record"
 	"ghostbot/bot/show"
+	"ghostbot/bot/standstill"
 	"ghostbot/bot/thread"
 	"ghostbot/safeexec"
 	"ghostbot/store"
@@ -93,6 +94,7 @@ type Desk struct {
 	rests     thread.Told          // cases whose people were told that they rest
 	endWait   time.Duration
 	restAfter time.Duration
+	calm      time.Duration // after so long without trouble the next one is another
 	doors     *dormant.Doors
 	fails     map[string]int // times in a row that a case ended with an error
 	wg        sync.WaitGroup
@@ -116,10 +118,13 @@ func New(o Options) (*Desk, error) {
 	if o.Now == nil {
 		o.Now = time.Now
 	}
+	if o.Lapsed == nil {
+		o.Lapsed = func(string) {}
+	}
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	d := &Desk{o: o, endWait: endWait, restAfter: restAfter, doors: dormant.NewDoors(doorsMax), running: map[string]bool{}, retry: map[string]time.Time{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}
+	d := &Desk{o: o, endWait: endWait, restAfter: restAfter, calm: standstill.Longest(o.Lease), doors: dormant.NewDoors(doorsMax), running: map[string]bool{}, retry: map[string]time.Time{}, fails: map[string]int{}, wake: make(chan struct{}, 1)}
 	d.keeper, d.known = d.keep(), forgotten.New(o.DB, o.Log)
 	return d, nil
 }
@@ -340,7 +345,7 @@ func (d *Desk) carries(sid string) bool {
 // it from going on.
 func (d *Desk) Carry(ctx context.Context, sid string) error {
 	for {
-		err := d.hold(ctx, sid, nil, func() {})
+		err := d.hold(ctx, sid, &dormant.Turn{})
 		if !errors.Is(err, ErrTampered) {
 			return err
 		}
@@ -363,17 +368,17 @@ func (d *Desk) start(sid string, in *dormant.Doors) (started bool) {
 		return false
 	}
 	d.running[sid] = true
-	d.carryOn(d.ctx, sid, nil, in, func() {})
+	d.carryOn(d.ctx, sid, dormant.Turn{Doors: in})
 	return true
 }
 
-// carryOn runs a case, and done when it has ended or sleeps. Its name stands in d.running.
-func (d *Desk) carryOn(ctx context.Context, sid string, was *dormant.Case, in *dormant.Doors, done func()) {
+// carryOn runs a case. Its name stands in d.running.
+func (d *Desk) carryOn(ctx context.Context, sid string, t dormant.Turn) {
 	d.wg.Add(1)
 	go func() {
 		defer d.wg.Done()
-		defer done()
-		err := in.Pass(ctx, func(inside func()) error { return d.hold(ctx, sid, was, inside) })
+		defer t.Ended()
+		err := t.Begin(ctx, func() error { return d.hold(ctx, sid, &t) })
 		if errors.Is(err, errDormant) {
 			return
 		}
@@ -399,32 +404,32 @@ func (d *Desk) startSome(open []string) {
 	started := 0
 	for _, sid := range open {
 		if d.start(sid, d.doors) {
-			started++
-		}
-		if started == startsMax {
-			return
+			if started++; started == startsMax {
+				return
+			}
 		}
 	}
 }
 
-// away marks rests for as long as the store is not there: people are told each time.
-const away = " (store)"
+// What people are told of a case, beside that it rests.
+const (
+	away  = " (store)" // it rests for as long as the store is not there: they are told each time
+	asked = " (asked)" // the question about journals that do not verify
+)
 
-// forever is longer than any process lives.
-const forever = 100 * 365 * 24 * time.Hour
+// recovered is about a case that went on for long since it rested last: the next trouble is another one.
+func (d *Desk) recovered(sid string) {
+	d.rests.Forget(sid)
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.fails, sid)
+}
 
-// backoff is how long a case rests after its holder ended with err: longer each
-// time. The caller holds d.mu.
+// backoff is how long a case rests after its holder ended with err. The caller holds d.mu.
 func (d *Desk) backoff(sid string, err error) time.Duration {
-	if errors.Is(err, store.ErrBroken) {
-		return forever // a write failed half way: this process has no right to the case any more
+	wait, failed := standstill.Pause(err, d.o.Lease, d.fails[sid])
+	if failed {
+		d.fails[sid]++
 	}
-	if held := (*store.HeldError)(nil); errors.As(err, &held) {
-		return held.Left + 20*time.Millisecond
-	}
-	if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrLeaseLost) {
-		return d.o.Lease / 4 // it may be there any moment
-	}
-	d.fails[sid]++
-	return d.o.Lease << min(d.fails[sid]-1, 5)
+	return wait
 }

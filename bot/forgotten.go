@@ -3,6 +3,7 @@ package bot
 import (
 	"context"
 	"errors"
+	"time"
 
 	"ghostbot/bot/dormant"
 	"ghostbot/bot/forgotten"
@@ -36,9 +37,12 @@ func (h *holder) regain(ctx context.Context, why error) bool {
 			return false
 		}
 	}
+	if h.lease.Load().Forgotten { // it could not be put back: others that nobody wrote to may wake meanwhile
+		h.turn.Ended()
+	}
 	l, ok := dormant.Regain(ctx, h.d.o.DB, *h.lease.Load(), func() { h.tell(ctx, why) })
 	h.lease.Store(&l)
-	h.woken, h.conns = true, nil
+	h.woken, h.conns, h.asked = true, nil, time.Now().Add(-l.TTL/6) // no answer is older
 	return ok
 }
 

@@ -6,10 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
+	"ghostbot/bot/dormant"
 	"ghostbot/bot/record"
 	"ghostbot/store"
 	"ghostbot/store/storetest"
@@ -185,7 +187,7 @@ func TestClosedBeforeItIsTaken(t *testing.T) {
 	sid := of.open("a")
 	ctx, done := context.WithTimeout(t.Context(), 5*time.Second)
 	defer done()
-	if err := of.desk.hold(ctx, sid, nil, func() {}); err != nil || opened {
+	if err := of.desk.hold(ctx, sid, &dormant.Turn{}); err != nil || opened {
 		t.Errorf("a closed case is carried: %v, journals opened: %t", err, opened)
 	}
 	if _, err := of.o.DB.Acquire(t.Context(), sid, "another", time.Minute); err != nil {
@@ -212,4 +214,70 @@ func (c closes) Acquire(ctx context.Context, scope, owner string, ttl time.Durat
 	}
 	l.After = 1 // somebody had it
 	return l, c.Commit(ctx, store.Commit{Scope: store.Deployment, Writes: []store.Write{{Key: record.Key(scope), Data: data}}})
+}
+
+// flushed is a store that has forgotten the leases of some cases.
+type flushed struct {
+	store.DB
+	gone sync.Map
+}
+
+func (f *flushed) Tells() bool { return true }
+
+func (f *flushed) Renew(ctx context.Context, l store.Lease) (store.Lease, error) {
+	if _, gone := f.gone.Load(l.Scope); gone {
+		return store.Lease{}, store.ErrFenced
+	}
+	return f.DB.Renew(ctx, l)
+}
+
+func (f *flushed) Regain(ctx context.Context, l store.Lease) (store.Lease, error) {
+	if _, gone := f.gone.LoadAndDelete(l.Scope); !gone {
+		return store.Lease{}, store.ErrFenced
+	}
+	return forgets{f.DB}.Regain(ctx, l)
+}
+
+// TestForgottenCaseAtTheDoor: one that cannot be put back keeps nobody at the door; the lease of who waits there is kept.
+func TestForgottenCaseAtTheDoor(t *testing.T) {
+	t.Parallel()
+	a, db := newWaitsFor(), &flushed{}
+	var full atomic.Value // the case for which there is no space
+	of := newOffice(t, a.run, func(o *Options) {
+		open := o.OpenLog
+		db.DB = storetest.NewTelling(o.DB)
+		o.DB = db
+		o.OpenLog = func(ctx context.Context, sid string, fence uint64) (Log, error) {
+			if full.CompareAndSwap("", sid) {
+				time.Sleep(2 * o.Lease)
+			}
+			if full.Load() == sid {
+				return nil, errors.New("no space left on device")
+			}
+			return open(ctx, sid, fence)
+		}
+	})
+	of.desk.restAfter = 10 * time.Millisecond
+	of.desk.doors = dormant.NewDoors(1)
+	of.run()
+	sids := []string{of.open("a"), of.open("b")}
+	of.dormant(2)
+	full.Store("")
+	for _, sid := range sids {
+		db.gone.Store(sid, true)
+	}
+	of.until("one is at the door", func() bool { return full.Load() != "" })
+	other := sids[0]
+	if full.Load() == other {
+		other = sids[1]
+	}
+	time.Sleep(of.o.Lease * 3 / 2)
+	if _, err := of.db.Acquire(t.Context(), other, "another", time.Minute); !errors.Is(err, store.ErrHeld) {
+		t.Errorf("the lease of who waits: %v", err)
+	}
+	of.until("the other one goes on", func() bool {
+		a.mu.Lock()
+		defer a.mu.Unlock()
+		return a.asks[other] > 1
+	})
 }

@@ -2,7 +2,6 @@ package bot
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -169,42 +168,28 @@ func (h *holder) suspicions(ctx context.Context, entries []agent.Entry, copied b
 			s.Place = tampered.Hash([]byte(here))
 		}
 	}
-	turns := false
-	for _, e := range entries {
-		turns = turns || e.Kind == agent.KindTurn
-	}
 	v, err := h.d.o.DB.Get(ctx, sessionFile(h.sid))
-	switch {
-	case errors.Is(err, store.ErrNotFound) && turns:
-		s.Why, s.Session = append(s.Why, "the session file is gone"), "gone"
-		return s, nil
-	case errors.Is(err, store.ErrNotFound):
-		return s, nil // the case ended before its first turn
-	case errors.Is(err, store.ErrInvalid):
-		s.Why, s.Session = append(s.Why, "the session file is damaged"), "damaged"
-		return s, nil
-	case err != nil:
-		return s, err
-	}
-	s.Session = tampered.Hash(v.Data)
-	if bad := tampered.Session(v.Data, h.sid, h.found); bad != "" {
-		s.Why = append(s.Why, bad)
-	}
-	return s, nil
+	return s, s.Look(h.sid, entries, h.found, v.Data, err)
 }
 
 // broken asks, outside of the journals, what becomes of a case whose journals do
 // not verify: nothing may be appended to them, so that the case cannot go on. It
 // reports whether the case was closed by an answer.
 func (h *holder) broken(ctx context.Context, why error) (closed bool, err error) {
-	q, err := inbox.Outside(ctx, h.d.o.DB, h.sid, h.fence(), agent.Question{ID: brokenID, Kind: AskTampered, Options: tampered.Options()[1:], Who: h.deciders(),
+	q, anew, err := inbox.Outside(ctx, h.d.o.DB, h.sid, h.fence(), agent.Question{ID: brokenID, Kind: AskTampered, Options: tampered.Options()[1:], Who: h.deciders(),
 		Text: "The journals of this case do not verify, so it cannot go on and nothing runs: " + h.d.o.Redact(why.Error())})
 	if err != nil {
 		return false, err
 	}
 	if q.Answer == nil {
-		if h.d.rests.First(h.sid) && h.mine(ctx) {
-			h.post(ctx, h.brokenMessage(q))
+		if anew {
+			h.d.rests.Forget(h.sid + asked)
+		}
+		if h.mine(ctx) {
+			h.d.rests.Once(h.sid+asked, func() bool {
+				shown, err := h.retell(ctx, q)
+				return shown || err == nil && h.post(ctx, h.brokenMessage(q))
+			})
 		}
 		return false, nil
 	}
@@ -255,15 +240,17 @@ func (h *holder) brokenMessage(q inbox.Question) show.Message {
 		Question: &show.QuestionView{Question: q.Question, Answer: q.Answer, SessionID: h.sid}}
 }
 
-// retell shows what became of that question, where it is shown. A click on a message that was not reached is told the same.
-func (h *holder) retell(ctx context.Context, q inbox.Question) {
+// retell shows how that question stands, where it is shown already. A click on a message that was not reached is told the same.
+func (h *holder) retell(ctx context.Context, q inbox.Question) (shown bool, err error) {
 	if _, ok := h.d.o.Front.(Follower); ok {
-		return
+		return false, nil
 	}
 	at := thread.Where(ctx, h.d.o.DB, h.sid, h.info.Opening.Place, h.at)
-	if err := thread.Edit(ctx, h.d.o.Front, at, h.brokenMessage(q)); err != nil {
-		h.d.o.Log.Warn("the answer to a question is not shown", "session_id", h.sid, "question", brokenID, "err", err)
+	shown, err = thread.Edit(ctx, h.d.o.Front, at, h.brokenMessage(q))
+	if err != nil {
+		h.d.o.Log.Warn("how a question stands is not shown", "session_id", h.sid, "question", brokenID, "err", err)
 	}
+	return shown, err
 }
 
 // abandon closes a case without another entry in its journals.

@@ -668,7 +668,7 @@ func TestAnotherDamageOfTheJournalsIsAskedAbout(t *testing.T) {
 		t.Fatal(err)
 	}
 	ask := func(why string) inbox.Question {
-		q, err := inbox.Outside(ctx, of.db, sid, l.Fence, agent.Question{ID: brokenID, Kind: AskTampered, Text: why, Options: tampered.Options()[1:], Who: "approvers"})
+		q, _, err := inbox.Outside(ctx, of.db, sid, l.Fence, agent.Question{ID: brokenID, Kind: AskTampered, Text: why, Options: tampered.Options()[1:], Who: "approvers"})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -826,4 +826,119 @@ func TestSessionFileOfALaterVersion(t *testing.T) {
 	if of.shows("tampered") {
 		t.Errorf("shown: %q", of.board.texts())
 	}
+}
+
+// buttons counts the open questions about journals that do not verify as people see them.
+func (of *office) buttons() (n int) {
+	of.board.set(func() {
+		for _, m := range of.board.shown {
+			if m.Key == "question/"+brokenID && m.Question.Answer == nil {
+				n++
+			}
+		}
+	})
+	return n
+}
+
+// TestQuestionAboutJournalsReachesPeople: whatever was said of the case before, and whoever asked and withdrew before, people
+// see one question that they can answer.
+func TestQuestionAboutJournalsReachesPeople(t *testing.T) {
+	t.Parallel()
+	broken := func(bad *atomic.Bool) func(*Options) {
+		return func(o *Options) {
+			open := o.OpenLog
+			o.OpenLog = func(ctx context.Context, sid string, fence uint64) (Log, error) {
+				if bad.Load() {
+					return nil, fmt.Errorf("%w: entry 3", ErrTampered)
+				}
+				return open(ctx, sid, fence)
+			}
+		}
+	}
+	t.Run("the case rested before", func(t *testing.T) {
+		t.Parallel()
+		var bad atomic.Bool
+		of := newOffice(t, func(context.Context, Parts) error {
+			bad.Store(true)
+			return errors.New("read entry 3: it does not fit entry 2")
+		}, broken(&bad))
+		of.run()
+		of.open("d1")
+		of.until("people are told", func() bool { return of.shows("it does not fit") })
+		of.until("people are asked", func() bool { return of.buttons() == 1 })
+	})
+	t.Run("Slack refuses it once", func(t *testing.T) {
+		t.Parallel()
+		var bad atomic.Bool
+		bad.Store(true)
+		of := newOffice(t, nil, broken(&bad))
+		var refused atomic.Int64
+		of.board.fail = func(m show.Message) error {
+			if m.Key == "question/"+brokenID && refused.Add(1) == 1 {
+				return errors.New("internal_error")
+			}
+			return nil
+		}
+		of.run()
+		of.open("d1")
+		of.until("people are asked", func() bool { return refused.Load() > 1 && of.buttons() == 1 })
+	})
+	t.Run("another one withdrew it", func(t *testing.T) {
+		t.Parallel()
+		var bad atomic.Bool
+		bad.Store(true)
+		of := newOffice(t, nil, broken(&bad))
+		of.run()
+		sid := of.open("d1")
+		of.until("people are asked", func() bool { return of.buttons() == 1 })
+		ctx := context.Background()
+		var l store.Lease
+		of.until("another one has the lease", func() (ok bool) {
+			var err error
+			l, err = of.db.Acquire(ctx, sid, "another", time.Minute)
+			return err == nil
+		})
+		q, was, err := inbox.Withdraw(ctx, of.db, sid, brokenID, l.Fence, "they verify there")
+		if !was || err != nil {
+			t.Fatalf("withdrawn: %v, %v", was, err)
+		}
+		h := &holder{d: of.desk, sid: sid, info: CaseInfo{Opening: Opening{Place: Place{Transport: "slack", Channel: "C1"}}}}
+		if shown, err := h.retell(ctx, q); !shown || err != nil || of.buttons() != 0 {
+			t.Fatalf("shown: %v, %v", shown, err)
+		}
+		if err := of.db.Release(ctx, l); err != nil {
+			t.Fatal(err)
+		}
+		of.desk.Nudge(sid)
+		of.until("people are asked again", func() bool { return of.buttons() == 1 })
+	})
+}
+
+// TestTroubleAgain: people are told once that a case rests, and again when it went on meanwhile.
+func TestTroubleAgain(t *testing.T) {
+	t.Parallel()
+	var runs atomic.Int64
+	of := newOffice(t, func(context.Context, Parts) error {
+		if runs.Add(1) == 3 {
+			time.Sleep(2 * time.Second)
+		}
+		return errors.New("the model does not answer")
+	})
+	of.desk.calm = time.Second
+	of.run()
+	sid := of.open("d1")
+	rests := func() (n int) {
+		for _, s := range of.board.texts() {
+			if strings.Contains(s, "rests and nothing runs") {
+				n++
+			}
+		}
+		return n
+	}
+	of.until("it was tried twice", func() bool { of.desk.Nudge(sid); return runs.Load() >= 2 })
+	if n := rests(); n != 1 {
+		t.Errorf("people were told %d times", n)
+	}
+	of.until("it was tried for longer", func() bool { of.desk.Nudge(sid); return runs.Load() >= 3 })
+	of.until("people are told again", func() bool { return rests() == 2 })
 }

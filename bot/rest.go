@@ -41,11 +41,11 @@ func (d *Desk) keep() *dormant.Keeper {
 
 // awake carries a dormant case on.
 func (d *Desk) awake(ctx context.Context, sid string, c dormant.Case, done func()) {
-	var in *dormant.Doors
+	t := dormant.Turn{Was: &c, Done: done}
 	if c.Lease.Forgotten {
-		in = d.doors // they may be many, and each offers its journals
+		t.Doors = d.doors // they may be many, and each offers its journals
 	}
-	d.carryOn(ctx, sid, &c, in, done)
+	d.carryOn(ctx, sid, t)
 }
 
 // lapse is about a dormant case whose lease is somebody else's.
@@ -54,14 +54,7 @@ func (d *Desk) lapse(sid string) {
 	defer d.mu.Unlock()
 	delete(d.running, sid)
 	d.known.Lapsed(sid, false)
-	d.lapsed(sid)
-}
-
-// lapsed says that a case is not held any more.
-func (d *Desk) lapsed(sid string) {
-	if d.o.Lapsed != nil {
-		d.o.Lapsed(sid)
-	}
+	d.o.Lapsed(sid)
 }
 
 // away tells people that a dormant case rests.
@@ -77,8 +70,10 @@ func (h *holder) acquire(ctx context.Context, was *dormant.Case) error {
 	if was != nil {
 		h.woken, h.conns, h.named, h.at = true, &was.Conns, was.Named, was.Place
 		h.lease.Store(&was.Lease)
+		h.asked = was.Confirmed
 		return nil
 	}
+	h.asked = time.Now()
 	l, err := forgotten.Acquire(ctx, h.d.o.DB, h.sid, h.d.o.Owner, h.d.o.Lease)
 	h.lease.Store(&l)
 	if err == nil { // whoever had it may have closed it since it was read, or all of it was deleted
@@ -130,7 +125,7 @@ func (h *holder) sleep(ctx context.Context) error {
 	}
 	conns := h.shows.Conns()
 	h.rest, h.woken, h.conns = nil, true, &conns
-	asked := time.Now()
+	h.asked = time.Now()
 	l, err := h.d.o.DB.Renew(ctx, *h.lease.Load())
 	if err != nil {
 		return err
@@ -149,12 +144,8 @@ func (h *holder) sleep(ctx context.Context) error {
 			r.until = at
 		}
 	}
-	if !h.d.keeper.Put(ctx, h.sid, dormantCase(h, l, r.until), asked) {
+	if !h.d.keeper.Put(ctx, h.sid, dormant.Case{Lease: l, Confirmed: h.asked, Until: r.until, Place: h.at, Conns: h.shows.Conns(), Named: h.named}) {
 		return ctx.Err()
 	}
 	return errDormant
-}
-
-func dormantCase(h *holder, l store.Lease, until time.Time) dormant.Case {
-	return dormant.Case{Lease: l, Until: until, Place: h.at, Conns: h.shows.Conns(), Named: h.named}
 }

@@ -26,11 +26,12 @@ import (
 
 // Case is what is kept of a case.
 type Case struct {
-	Lease store.Lease
-	Until time.Time    // when it wakes by itself; zero: never
-	Place thread.Place // where people see it
-	Conns uint64       // connections to people when its open cards were last looked through
-	Named bool         // it and the open cases that look at the same are named to each other
+	Lease     store.Lease
+	Confirmed time.Time    // when the renewal of the lease was asked for that was answered last
+	Until     time.Time    // when it wakes by itself; zero: never
+	Place     thread.Place // where people see it
+	Conns     uint64       // connections to people when its open cards were last looked through
+	Named     bool         // it and the open cases that look at the same are named to each other
 }
 
 // Options are what a Keeper is made of. All are required, but Renewed.
@@ -38,7 +39,7 @@ type Options struct {
 	DB    store.DB
 	Every time.Duration // between renewals: a third of the lease
 	// Wake takes a case back, with a fresh lease; ctx is that of Run. It does not block. done is called
-	// when the case has ended, or sleeps again.
+	// when the case has ended, or sleeps again, or cannot be put back for now.
 	Wake func(ctx context.Context, sid string, c Case, done func())
 	// Lost is called when the lease is not ours any more. It does not block.
 	Lost func(sid string)
@@ -75,15 +76,14 @@ type Keeper struct {
 // held is a case, with the times at which something is due.
 type held struct {
 	Case
-	since     time.Time // when it fell asleep
-	confirmed time.Time // last renewal
-	next      time.Time // renewal
-	check     time.Time // look through it, after a new connection; zero: not
-	queued    bool
-	again     bool // something happened while it was queued
-	failed    bool // the last renewal: what is due has to wait for one
-	lapsed    error
-	forget    context.CancelFunc // of its watch
+	since  time.Time // when it fell asleep
+	next   time.Time // renewal
+	check  time.Time // look through it, after a new connection; zero: not
+	queued bool
+	again  bool // something happened while it was queued
+	failed bool // the last renewal: what is due has to wait for one
+	lapsed error
+	forget context.CancelFunc // of its watch
 }
 
 // New returns a Keeper that holds nothing.
@@ -91,16 +91,16 @@ func New(o Options) *Keeper {
 	return &Keeper{o: o, cases: map[string]*held{}, told: make(chan string, 1024), due: make(chan string, 1024), away: make(chan string, 1024)}
 }
 
-// Put takes a case, whose lease was confirmed at the given time. It reports false when
+// Put takes a case. It reports false when
 // the Keeper does not run: the caller still has the lease.
-func (k *Keeper) Put(ctx context.Context, sid string, c Case, confirmed time.Time) bool {
+func (k *Keeper) Put(ctx context.Context, sid string, c Case) bool {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if !k.runs || ctx.Err() != nil {
 		return false
 	}
 	wctx, forget := context.WithCancel(ctx)
-	k.cases[sid] = &held{Case: c, since: time.Now(), confirmed: confirmed, next: confirmed.Add(k.o.Every), forget: forget}
+	k.cases[sid] = &held{Case: c, since: time.Now(), next: c.Confirmed.Add(k.o.Every), forget: forget}
 	changed := k.o.DB.Watch(wctx, sid)
 	go func() { // ends with the watch
 		for range changed {
@@ -336,7 +336,7 @@ func (k *Keeper) settle(ctx context.Context, sid string, h *held, l store.Lease,
 		return
 	case err != nil:
 		h.next = now.Add(k.o.Every / 4)
-		if h.lapsed == nil && now.Sub(h.confirmed) > 2*k.o.Every {
+		if h.lapsed == nil && now.Sub(h.Confirmed) > 2*k.o.Every {
 			h.lapsed = err
 			select {
 			case k.away <- sid:
@@ -346,7 +346,7 @@ func (k *Keeper) settle(ctx context.Context, sid string, h *held, l store.Lease,
 		return
 	}
 	news := l.News != h.Lease.News
-	h.Lease, h.confirmed, h.lapsed, h.next = l, asked, nil, asked.Add(k.o.Every)
+	h.Lease, h.Confirmed, h.lapsed, h.next = l, asked, nil, asked.Add(k.o.Every)
 	if l.Forgotten {
 		h.Until, news = now, false // as gently as deadlines: all cases may be forgotten at once
 	}

@@ -144,7 +144,7 @@ func (b *bench) put(sid string, until time.Time) store.Lease {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if !b.k.Put(context.Background(), sid, Case{Lease: l, Until: until}, time.Now()) {
+	if !b.k.Put(context.Background(), sid, Case{Lease: l, Confirmed: time.Now(), Until: until}) {
 		b.t.Fatal("the case is not taken")
 	}
 	return l
@@ -193,7 +193,7 @@ func TestLeaseIsKept(t *testing.T) {
 	if !b.free(caseA) || b.k.Len() != 0 {
 		t.Error("the lease is not given up at the end")
 	}
-	if b.k.Put(context.Background(), caseB, Case{}, time.Now()) {
+	if b.k.Put(context.Background(), caseB, Case{}) {
 		t.Error("a keeper that has ended takes a case")
 	}
 }
@@ -461,7 +461,7 @@ func TestManyHints(t *testing.T) {
 	gate := make(chan struct{})
 	db.wait.Store(&gate)
 	for i := range 1200 + workers {
-		k.Put(ctx, fmt.Sprint("ghost_", i), Case{}, time.Now().Add(time.Hour))
+		k.Put(ctx, fmt.Sprint("ghost_", i), Case{Confirmed: time.Now().Add(time.Hour)})
 	}
 	for range 3 {
 		db.hint()

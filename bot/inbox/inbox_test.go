@@ -182,7 +182,11 @@ func TestOutside(t *testing.T) {
 	p, _ := people(t)
 	ctx, fence := t.Context(), p.Fence()
 	ask := func(text string, fence uint64) (Question, error) {
-		return Outside(ctx, p.DB, sid, fence, agent.Question{ID: "q1", Text: text})
+		q, anew, err := Outside(ctx, p.DB, sid, fence, agent.Question{ID: "q1", Text: text})
+		if _, again, err2 := Outside(ctx, p.DB, sid, fence, agent.Question{ID: "q1", Text: text}); again && err2 == nil || anew && err != nil {
+			t.Errorf("%s: stored anew %v, then %v", text, anew, again)
+		}
+		return q, err
 	}
 	stored := func() Question {
 		t.Helper()

@@ -14,17 +14,19 @@ import (
 // answer of a person stands, also when q is about something else by now: whoever pressed was told that
 // it counts. A question that nobody answered, or that was withdrawn, is replaced by q.
 //
-// Only the holder with this fence asks: a process that wakes up late asks nothing.
-func Outside(ctx context.Context, db store.DB, sid string, fence uint64, q agent.Question) (Question, error) {
+// Only the holder with this fence asks: a process that wakes up late asks nothing. anew reports whether
+// it was stored just now, so that what people see of it is of an earlier one.
+func Outside(ctx context.Context, db store.DB, sid string, fence uint64, q agent.Question) (asked Question, anew bool, err error) {
 	got, err := Load(ctx, db, sid, q.ID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
-		return got, err
+		return got, false, err
 	}
 	if got.Decided() || err == nil && got.Answer == nil && got.Question.Text == q.Text {
-		return got, nil
+		return got, false, nil
 	}
-	asked := Question{Question: q}
-	return asked, asked.put(ctx, db, sid, fence, got.version)
+	asked = Question{Question: q}
+	err = asked.put(ctx, db, sid, fence, got.version)
+	return asked, err == nil, err
 }
 
 // Decided reports whether a person answered the question.

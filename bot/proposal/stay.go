@@ -11,11 +11,11 @@ import (
 )
 
 // Stay renews a lease until ready is called: reading and verifying a long journal outlasts one, and then the
-// fence would refuse the first entry, each time anew. A renewal that fails is left to the fence as well. ready says when the lease was
-// confirmed last; it was when Stay is called.
-func Stay(ctx context.Context, db store.DB, lease *atomic.Pointer[store.Lease]) (ready func() (confirmed time.Time)) {
+// fence would refuse the first entry, each time anew. A renewal that fails is left to the fence as well. asked is when the lease
+// was asked for; ready says the same of the one that is held then.
+func Stay(ctx context.Context, db store.DB, lease *atomic.Pointer[store.Lease], asked time.Time) (ready func() (confirmed time.Time)) {
 	ctx, ended := context.WithCancel(ctx)
-	confirmed := time.Now()
+	confirmed := asked
 	var wg sync.WaitGroup
 	wg.Go(func() {
 		for t := time.NewTicker(lease.Load().TTL / 3); ; {
@@ -27,6 +27,7 @@ func Stay(ctx context.Context, db store.DB, lease *atomic.Pointer[store.Lease]) 
 			}
 			asked := time.Now()
 			if l, err := db.Renew(ctx, *lease.Load()); err == nil {
+				l.Forgotten = lease.Load().Forgotten
 				lease.Store(&l)
 				confirmed = asked
 			}

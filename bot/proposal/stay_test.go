@@ -25,7 +25,7 @@ func TestStay(t *testing.T) {
 	}
 	var lease atomic.Pointer[store.Lease]
 	lease.Store(&l)
-	ready := Stay(t.Context(), db, &lease)
+	ready := Stay(t.Context(), db, &lease, time.Now())
 	time.Sleep(3 * ttl)
 	if !lease.Load().Expires.After(l.Expires) {
 		t.Error("the lease was not renewed")
@@ -79,5 +79,16 @@ func TestKeep(t *testing.T) {
 	}
 	if refuses.n < 3 || refuses.n > 9 {
 		t.Errorf("it was asked %d times", refuses.n)
+	}
+}
+
+// TestStayTellsWhenTheLeaseWasAskedFor: what took long between the asking for a lease and its first renewal is no
+// time in which it was confirmed.
+func TestStayTellsWhenTheLeaseWasAskedFor(t *testing.T) {
+	var lease atomic.Pointer[store.Lease]
+	lease.Store(&store.Lease{TTL: time.Hour})
+	asked := time.Now().Add(-time.Minute)
+	if got := Stay(t.Context(), silent{}, &lease, asked)(); !got.Equal(asked) {
+		t.Errorf("confirmed %s after it was asked for", got.Sub(asked))
 	}
 }

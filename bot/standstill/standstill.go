@@ -1,13 +1,38 @@
-// Package standstill is what people are told of a case that rests: why, and who carries it on.
+// Package standstill is what people are told of a case that rests: why, and who carries it on; and for how long it rests.
 // It is pure.
 package standstill
 
 import (
 	"errors"
+	"time"
 
 	"ghostbot/bot/show"
 	"ghostbot/store"
 )
+
+// ErrLeaseLost ends what a holder does for a case: its lease is gone, or could not be renewed in time.
+var ErrLeaseLost = errors.New("the lease of the case was lost")
+
+// forever is longer than any process lives.
+const forever = 100 * 365 * 24 * time.Hour
+
+// Longest is how long a case rests at most before it is tried again, with leases of so long.
+func Longest(lease time.Duration) time.Duration { return lease << 5 }
+
+// Pause is how long a case rests after its holder ended with err: longer each time, after fails troubles in a
+// row. failed is false when this was no trouble of the case, and does not count.
+func Pause(err error, lease time.Duration, fails int) (wait time.Duration, failed bool) {
+	if errors.Is(err, store.ErrBroken) {
+		return forever, false // a write failed half way: this process has no right to the case any more
+	}
+	if held := (*store.HeldError)(nil); errors.As(err, &held) {
+		return held.Left + 20*time.Millisecond, false
+	}
+	if errors.Is(err, store.ErrHeld) || errors.Is(err, store.ErrUnavailable) || errors.Is(err, ErrLeaseLost) {
+		return lease / 4, false // it may be there any moment
+	}
+	return lease << min(fails, 5), true
+}
 
 // Message says that a case rests because of err, whose text why is, already redacted. many says that other
 // processes can carry the case on: then this one's full disk does not keep it.

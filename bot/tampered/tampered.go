@@ -9,11 +9,14 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"ghostbot/agent"
 	"ghostbot/bot/show"
+	"ghostbot/store"
 )
 
 // Kind is the kind of the question what becomes of a case whose files were changed.
@@ -60,6 +63,27 @@ type Found struct {
 	Why     []string // a clause each
 	Session string   // what the session file holds, hashed, or that it cannot be read
 	Place   string   // of a copied case: where it came from and where it is
+}
+
+// Look adds what is wrong with the session file of a case; data and err are what reading it gave. The last
+// entry known to it is the n-th or an earlier one. An error means that nobody could look.
+func (s *Found) Look(sid string, entries []agent.Entry, n uint64, data []byte, err error) error {
+	turns := slices.ContainsFunc(entries, func(e agent.Entry) bool { return e.Kind == agent.KindTurn })
+	switch {
+	case errors.Is(err, store.ErrNotFound) && turns:
+		s.Why, s.Session = append(s.Why, "the session file is gone"), "gone"
+	case errors.Is(err, store.ErrNotFound): // the case ended before its first turn
+	case errors.Is(err, store.ErrInvalid):
+		s.Why, s.Session = append(s.Why, "the session file is damaged"), "damaged"
+	case err != nil:
+		return err
+	default:
+		s.Session = Hash(data)
+		if bad := Session(data, sid, n); bad != "" {
+			s.Why = append(s.Why, bad)
+		}
+	}
+	return nil
 }
 
 // State names the files as they are. What is wrong with them is no part of it: how

@@ -857,8 +857,15 @@ type Told struct {
 	about map[string]bool
 }
 
-// First reports whether people were not told before.
-func (t *Told) First(about string) bool {
+// Once tells people something unless they were told before; what does not reach them is told the next time.
+func (t *Told) Once(about string, tell func() (told bool)) {
+	if t.first(about) && !tell() {
+		t.Forget(about)
+	}
+}
+
+// first reports whether people were not told before.
+func (t *Told) first(about string) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.about == nil {
@@ -889,13 +896,14 @@ func Where(ctx context.Context, db store.DB, sid string, opened, seen Place) Pla
 	return m.Place
 }
 
-// Edit replaces a message that no map knows, because it was posted beside the journal, if it is there.
-func Edit(ctx context.Context, b Board, at Place, m show.Message) error {
-	ctx, done := context.WithTimeout(ctx, 5*time.Second)
-	defer done()
+// Edit replaces a message that no map knows, because it was posted beside the journal, if it is there; done reports whether it was.
+func Edit(ctx context.Context, b Board, at Place, m show.Message) (done bool, err error) {
+	ctx, end := context.WithTimeout(ctx, 5*time.Second)
+	defer end()
 	addr, err := b.Find(ctx, at, m)
 	if err != nil || addr == "" {
-		return err
+		return false, err
 	}
-	return b.Update(ctx, at, addr, m)
+	err = b.Update(ctx, at, addr, m)
+	return err == nil, err
 }
