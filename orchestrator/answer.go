@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"time"
 
 	"ghostbot/orchestrator/names"
 )
@@ -76,13 +77,13 @@ func (r *run) respond(t *Task) Response {
 		Error: t.Code, ErrorDetail: t.ErrorDetail, Advice: t.Advice,
 	}
 	if r.polls > 0 {
-		resp.BurstPolls, resp.BurstDuration = r.polls, r.o.opt.Now().Sub(r.begun).Seconds()
+		resp.BurstPolls, resp.BurstDuration = r.polls, time.Since(r.begun).Seconds()
 	}
 	resp.Status, resp.Message = r.verdict(t)
 	switch resp.Status {
 	case Pending:
 		resp.PollCount, resp.MaxPolls = t.PollCount, t.MaxPolls
-		resp.Elapsed = r.o.opt.Now().Sub(t.Timestamps.Created).Seconds()
+		resp.Elapsed = max(0, r.o.opt.Now().Sub(t.Timestamps.Created)).Seconds()
 	case Completed:
 		resp.Result = &Result{
 			PcapPath: t.PcapPath, SemanticPath: t.SemanticPath, ReportPath: t.ReportPath, Mode: t.Mode,

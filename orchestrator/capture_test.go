@@ -313,6 +313,39 @@ func TestSlowEnd(t *testing.T) {
 	})
 }
 
+// A task whose last poll is still to come, because a machine whose clock was ahead made it or this one's was set back,
+// is asked about in the next call, and from then on as often as any other; the window is of the call, whatever the clock does.
+func TestPollOfAnotherClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := azure().on("show-status", status("Running"))
+		r := request()
+		r.Duration = 300
+		got, _ := start(t, w, r)
+		off := -10 * time.Minute
+		behind := func(o *Options) { o.Now = func() time.Time { return time.Now().Add(off) } }
+		var polls []time.Duration
+		begin := time.Now()
+		w.onRun = func(r safeexec.Request) {
+			if kind(r.Argv) == "packet-capture show-status" {
+				polls = append(polls, time.Since(begin))
+				if len(polls) == 1 {
+					off -= time.Hour // set while the call goes on
+				}
+			}
+		}
+		got, err := w.orchestrator(behind).Check(t.Context(), TaskRequest{TaskID: got.TaskID})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(polls) == 0 || polls[0] > DefaultLongPoll || got.BurstPolls != len(polls) || len(polls) > 3 {
+			t.Errorf("polls at %v, %d are told", polls, got.BurstPolls)
+		}
+		if took := time.Since(begin); took > DefaultBurst || got.BurstDuration != took.Seconds() || got.Status != Pending || got.Elapsed < 0 {
+			t.Errorf("a call of %s: %+v", took, got)
+		}
+	})
+}
+
 // The window: never longer than 45 s, polls at 0, 5, 15, 35, 65, 95 s however the
 // calls fall, and cancelled at once.
 func TestBurst(t *testing.T) {

@@ -235,7 +235,7 @@ type Options struct {
 	Owner  string                                         // the deployment, in the names of what is made
 	Others func(ctx context.Context) ([]Other, error)     // tasks of other cases, for List and Survey, and which could not be read; nil: none
 	Files  func(ctx context.Context) ([]LocalFile, error) // files of captures, for List and Survey; nil: none
-	Now    func() time.Time
+	Now    func() time.Time                               // the clock that all machines share which carry the case on; nil: time.Now
 }
 
 // dir is where the captures of the case lie.

@@ -34,25 +34,29 @@ func (o *Orchestrator) maxPolls(seconds int) int {
 	return max(n, DefaultMaxPolls)
 }
 
-// due is how long it is until t may be asked about again.
+// due is how long it is until t may be asked about again. A last poll that is still to come was noted
+// by another clock, or by this one before it was set back: it says nothing, and one poll too
+// early costs less than a capture that nobody asks about for as long as the clocks are apart.
 func (r *run) due(t *Task) time.Duration {
-	if t.PollCount == 0 {
+	since := r.o.opt.Now().Sub(t.Timestamps.LastPoll)
+	if t.PollCount == 0 || since < 0 {
 		return 0
 	}
-	return t.Timestamps.LastPoll.Add(Interval(t.PollCount, r.o.opt.FirstPoll, r.o.opt.LongPoll)).Sub(r.o.opt.Now())
+	return Interval(t.PollCount, r.o.opt.FirstPoll, r.o.opt.LongPoll) - since
 }
 
 // burst carries the tasks on until none of them can go on without waiting longer
 // than the window allows. The window is never overshot; the next call waits for
-// the rest of the interval.
+// the rest of the interval. It is of this call alone, and measured with this machine's
+// monotonic clock: the one that tasks are noted with may be set meanwhile.
 func (r *run) burst(ctx context.Context, tasks ...*Task) error {
-	r.begun = r.o.opt.Now()
+	r.begun = time.Now()
 	for {
 		wait, err := r.round(ctx, tasks)
 		if err != nil || wait < 0 {
 			return err
 		}
-		if r.o.opt.Now().Add(wait).Sub(r.begun) > r.o.opt.Burst {
+		if time.Since(r.begun)+wait > r.o.opt.Burst {
 			return nil
 		}
 		if err := rest(ctx, wait); err != nil {

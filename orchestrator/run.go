@@ -35,7 +35,7 @@ func (o *Orchestrator) open(ctx context.Context) (*run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("read tasks: %w", err)
 	}
-	return &run{o: o, tasks: Fold(p.Tasks), past: p.Commands, begun: o.opt.Now()}, nil
+	return &run{o: o, tasks: Fold(p.Tasks), past: p.Commands, begun: time.Now()}, nil
 }
 
 // Fold turns the bodies of task entries, in order, into the tasks of a case, each

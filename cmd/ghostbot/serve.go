@@ -293,7 +293,7 @@ func (p *program) investigator(parts bot.Parts) (bot.Investigator, error) {
 		return nil, err
 	}
 	captures := p.cfg.cloud().Captures(cloud.Case{SessionID: parts.SessionID, Gate: shell, Journal: parts.Log.Journal(audit.Tasks), Feed: parts.Feed,
-		Self: p.self, Dir: dir, Spool: p.spool.Dir(parts.SessionID), Owner: p.state.Deployment(), Left: &cloud.Left{AuditDir: p.auditDir, WorkDir: p.workDir, SelfID: parts.SessionID, Open: p.open}})
+		Self: p.self, Dir: dir, Spool: p.spool.Dir(parts.SessionID), Owner: p.state.Deployment(), Now: p.state.Now, Left: &cloud.Left{AuditDir: p.auditDir, WorkDir: p.workDir, SelfID: parts.SessionID, Open: p.open}})
 	if parts.Opened.Kind == agent.KindSweep {
 		return sweep.New(sweep.Options{SessionID: parts.SessionID, Journal: parts.Log.Journal(audit.Case), Gate: shell, Captures: captures,
 			People: parts.People, Feed: parts.Feed, Save: parts.Save, TTL: p.cfg.ApprovalTTL, Clock: p.state.Now})

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"time"
 
 	"ghostbot/agent"
 	"ghostbot/audit"
@@ -84,11 +85,12 @@ type Case struct {
 	Gate      orchestrator.Gate
 	Journal   orchestrator.Journal // of its tasks
 	Feed      func(ctx context.Context, after uint64) ([]agent.Entry, error)
-	Self      string // the program's own binary
-	Dir       string // working directory of the case's commands
-	Spool     string // where they run when what they leave is encrypted into Dir; "": there
-	Owner     string // of what is made in the cloud: the installation
-	Left      *Left  // nil: nothing is looked for
+	Self      string           // the program's own binary
+	Dir       string           // working directory of the case's commands
+	Spool     string           // where they run when what they leave is encrypted into Dir; "": there
+	Owner     string           // of what is made in the cloud: the installation
+	Left      *Left            // nil: nothing is looked for
+	Now       func() time.Time // the store's clock: another machine may have to go on by it; nil: this machine's
 }
 
 // Captures returns the captures of a case; without an account they say that there
@@ -101,7 +103,7 @@ func (a Account) Captures(c Case) *orchestrator.Orchestrator {
 		c.Dir = abs
 	}
 	o := orchestrator.Options{
-		SessionID: c.SessionID, Gate: c.Gate, Journal: c.Journal, Past: c.past, Self: c.Self, Dir: c.Dir, Spool: c.Spool, Owner: c.Owner,
+		SessionID: c.SessionID, Gate: c.Gate, Journal: c.Journal, Past: c.past, Self: c.Self, Dir: c.Dir, Spool: c.Spool, Owner: c.Owner, Now: c.Now,
 		Subscription: a.Subscription, ResourceGroup: a.ResourceGroup, Location: a.Location,
 		Account: a.StorageAccount, Container: a.Container,
 	}

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"ghostbot/agent"
 	"ghostbot/audit"
@@ -105,4 +107,32 @@ func TestCaptures(t *testing.T) {
 	if _, err := c.past(t.Context()); err == nil {
 		t.Error("a closed journal is read")
 	}
+}
+
+// tasks is a journal of tasks that keeps the last one.
+type tasks struct{ last orchestrator.Task }
+
+func (j *tasks) Append(_ context.Context, _ string, body any) (uint64, string, error) {
+	b, err := json.Marshal(body)
+	if err == nil {
+		err = json.Unmarshal(b, &j.last)
+	}
+	return 1, "", err
+}
+
+// What another machine may go on by is noted by the clock that both share.
+func TestClockOfTasks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		task, _ := json.Marshal(orchestrator.Task{TaskID: "ghost_vm_20260314T104512", State: orchestrator.Waiting, Target: "vm", MaxPolls: 20})
+		entries := []agent.Entry{{N: 1, ID: "s_001", Journal: audit.Tasks, Kind: orchestrator.KindTask, Body: task}}
+		j, off := &tasks{}, -10*time.Minute
+		o := whole().Captures(Case{SessionID: "s", Gate: &gate{}, Journal: j, Feed: func(context.Context, uint64) ([]agent.Entry, error) { return entries, nil },
+			Now: func() time.Time { return time.Now().Add(off) }})
+		if _, err := o.Check(t.Context(), orchestrator.TaskRequest{TaskID: "ghost_vm_20260314T104512"}); err != nil {
+			t.Fatal(err)
+		}
+		if noted := j.last.Timestamps.LastPoll; j.last.PollCount == 0 || time.Since(noted) < -off || time.Since(noted) > -off+time.Minute {
+			t.Errorf("%d polls, the last one noted at %s; it is %s", j.last.PollCount, noted, time.Now())
+		}
+	})
 }
