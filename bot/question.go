@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"strings"
-	"time"
 
 	"ghostbot/agent"
 	"ghostbot/bot/access"
@@ -55,7 +54,7 @@ func (d *Desk) Answer(ctx context.Context, sid, id, key, by, team string, picked
 		if key == agent.KeyApply && len(q.Question.Picks) > 0 && len(picked) == 0 {
 			return refuse("Nothing is selected. Tick what is meant first."), nil
 		}
-		err = inbox.Answer(ctx, d.o.DB, sid, q, agent.Answer{Key: key, By: by, Text: label, At: time.Now().UTC(), Picked: picked})
+		err = inbox.Answer(ctx, d.o.DB, sid, q, agent.Answer{Key: key, By: by, Text: label, At: now.UTC(), Picked: picked})
 		if err == nil && q.Question.Kind == AskTampered {
 			d.Nudge(sid)
 		}

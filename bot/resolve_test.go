@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -436,6 +437,78 @@ func TestClickAfterExpiry(t *testing.T) {
 	p.Proposal.Expires = time.Now().Add(-time.Second)
 	if _, ok := of.desk.current(context.Background(), clickOn(pr, "U1", safeexec.Approve), &p, time.Now()); ok {
 		t.Error("a click after the expiry counts")
+	}
+}
+
+// elsewhere is a store whose clock, when it is asked, is off the one that commits are held against, as that of another
+// node of a cluster may be.
+type elsewhere struct {
+	store.DB
+	off atomic.Int64
+}
+
+func (e *elsewhere) Now(context.Context) (time.Time, error) {
+	return time.Now().Add(time.Duration(e.off.Load())), nil
+}
+
+// What an answer lets run it lets run for half an hour by the store's clock, whatever that of the replica says that took it.
+func TestGrantIsOfTheStoresClock(t *testing.T) {
+	argv := []string{"rm", "x"}
+	for _, c := range []struct {
+		off, after time.Duration
+		asked      bool
+	}{
+		{-20 * time.Minute, 29 * time.Minute, false}, {-20 * time.Minute, 35 * time.Minute, true},
+		{40 * time.Minute, 29 * time.Minute, false}, {40 * time.Minute, 35 * time.Minute, true},
+	} {
+		t.Run(fmt.Sprintf("%s off, after %s", c.off, c.after), func(t *testing.T) {
+			db := &elsewhere{}
+			db.off.Store(int64(c.off))
+			decided := make(chan safeexec.Decision, 1)
+			of := newOffice(t, func(ctx context.Context, p Parts) error {
+				now := time.Now().Add(c.off)
+				_, err := p.People.Ask(ctx, agent.Question{ID: "q1", Kind: "sweep", Text: "Remove it?", Who: "approvers", Grants: "clean", Commands: [][]string{argv},
+					Options: []agent.Option{{Key: "skip", Label: "Skip"}, {Key: "clean", Label: "Clean all"}}, Expires: now.Add(time.Hour)})
+				if err != nil {
+					return err
+				}
+				db.off.Store(int64(c.off + c.after))
+				pr, err := proposeFor(ctx, p, c.off+2*time.Hour, argv...)
+				if err != nil {
+					return err
+				}
+				pr.Grant = "q1"
+				d, err := p.Approver.Ask(ctx, pr)
+				if err == nil {
+					decided <- d
+				}
+				return err
+			}, func(o *Options) { db.DB, o.DB = o.DB, db })
+			of.run()
+			sid := of.open("d1")
+			of.until("the question is shown", func() bool { return of.shows("Remove it?") })
+			if r, err := of.desk.Answer(context.Background(), sid, "q1", "clean", "U1", ""); err != nil || !r.OK {
+				t.Fatalf("%+v, %v", r, err)
+			}
+			asked := func() bool {
+				entries, err := audit.Read(filepath.Join(of.dir, "audit"), sid)
+				if err != nil {
+					t.Fatal(err)
+				}
+				return slices.ContainsFunc(entries, func(e audit.Entry) bool {
+					return e.Kind == proposal.KindOfAsked && strings.Contains(string(e.Body), "too old")
+				})
+			}
+			of.until("the answer counts or people are asked", func() bool { return len(decided) > 0 || asked() })
+			if asked() != c.asked {
+				t.Errorf("people are asked: %v, want %v", !c.asked, c.asked)
+			}
+			if !c.asked && len(decided) > 0 {
+				if d := <-decided; d.Action != safeexec.Approve || d.By != "U1" {
+					t.Errorf("%+v", d)
+				}
+			}
+		})
 	}
 }
 

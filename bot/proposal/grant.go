@@ -16,7 +16,7 @@ import (
 // QuestionKey is where a case keeps the question with this id.
 func QuestionKey(sid, id string) store.Key { return store.Key{Scope: sid, Name: "question/" + id} }
 
-// GrantFor is how long after its answer a question lets its commands run.
+// GrantFor is how long after its answer a question lets its commands run, by the store's clock.
 const GrantFor = 30 * time.Minute
 
 // KindOfAsked is the shell journal's entry that says that a command whose grant did
