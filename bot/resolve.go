@@ -29,6 +29,7 @@ type Click struct {
 	Reason     bool   // Deny: words will follow (see [Desk.Reason])
 	Code       string // Approve: what was typed as a second factor; never kept
 	proved     bool   // the code was right
+	late       bool   // the store said that the proposal has expired
 }
 
 // Reply tells the person who pressed what came of it. Text is private and plain;
@@ -61,6 +62,7 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 			return Reply{}, store.NotDone(err)
 		}
 		r, err := d.resolve(ctx, &c, &p)
+		c.late = c.late || errors.Is(err, store.ErrLate)
 		refused := err == nil && !r.OK && !r.Same && !r.Code
 		if !refused && !conflict(err) {
 			return r, err
@@ -78,7 +80,7 @@ func (d *Desk) Resolve(ctx context.Context, c Click) (Reply, error) {
 }
 
 func (d *Desk) resolve(ctx context.Context, c *Click, p *proposal.Stored) (Reply, error) {
-	now, err := d.o.DB.Now(ctx)
+	now, err := p.Now(ctx, d.o.DB, c.late)
 	if err != nil {
 		return Reply{}, store.NotDone(err)
 	}

@@ -444,11 +444,74 @@ func TestClickAfterExpiry(t *testing.T) {
 // node of a cluster may be.
 type elsewhere struct {
 	store.DB
-	off atomic.Int64
+	off       atomic.Int64
+	meanwhile func() // before a commit that has to be in time
 }
 
 func (e *elsewhere) Now(context.Context) (time.Time, error) {
 	return time.Now().Add(time.Duration(e.off.Load())), nil
+}
+
+func (e *elsewhere) Commit(ctx context.Context, c store.Commit) error {
+	if slices.ContainsFunc(c.Guards, func(g store.Guard) bool { return !g.Before.IsZero() }) {
+		e.meanwhile()
+	}
+	return e.DB.Commit(ctx, c)
+}
+
+// A click that the store refuses because the time is over, while its clock says that it is not, is told so at once
+// and journaled; what somebody else decided in the last moment is told as such.
+func TestClickInTheLastMoment(t *testing.T) {
+	for _, decided := range []bool{false, true} {
+		t.Run(fmt.Sprint("decided ", decided), func(t *testing.T) {
+			props := make(chan safeexec.Proposal, 1)
+			db := &elsewhere{meanwhile: func() {}}
+			db.off.Store(int64(-time.Minute))
+			of := newOffice(t, func(ctx context.Context, p Parts) error {
+				pr, err := proposeFor(ctx, p, -time.Second, "tcpdump")
+				if err != nil {
+					return err
+				}
+				props <- pr
+				if _, err := p.Approver.Ask(ctx, pr); err != nil {
+					return err
+				}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}, func(o *Options) { db.DB, o.DB = o.DB, db })
+			of.run()
+			of.open("d1")
+			pr := <-props
+			of.until("the proposal is stored", func() bool {
+				_, err := proposal.Load(context.Background(), of.db, pr.SessionID, pr.ID)
+				return err == nil
+			})
+			want := "expired at"
+			if decided {
+				want = "DENIED by " + access.Mention("U2")
+				db.meanwhile = sync.OnceFunc(func() {
+					p, err := proposal.Load(context.Background(), of.db, pr.SessionID, pr.ID)
+					if err != nil {
+						t.Error(err)
+					}
+					p.State, p.By = StateDenied, "U2"
+					if err := p.Put(context.Background(), of.db, pr.SessionID, nil, nil); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			defer cancel()
+			r, err := of.desk.Resolve(ctx, clickOn(pr, "U1", safeexec.Approve))
+			if err != nil || r.OK || !strings.Contains(r.Text, want) {
+				t.Errorf("%+v, %v; want %q", r, err, want)
+			}
+			of.until("the refusal is journaled", func() bool {
+				list := of.refusals(pr.SessionID)
+				return len(list) == 1 && strings.Contains(list[0].Why, "xpired at") == !decided
+			})
+		})
+	}
 }
 
 // What an answer lets run it lets run for half an hour by the store's clock, whatever that of the replica says that took it.
@@ -462,7 +525,7 @@ func TestGrantIsOfTheStoresClock(t *testing.T) {
 		{40 * time.Minute, 29 * time.Minute, false}, {40 * time.Minute, 35 * time.Minute, true},
 	} {
 		t.Run(fmt.Sprintf("%s off, after %s", c.off, c.after), func(t *testing.T) {
-			db := &elsewhere{}
+			db := &elsewhere{meanwhile: func() {}}
 			db.off.Store(int64(c.off))
 			decided := make(chan safeexec.Decision, 1)
 			of := newOffice(t, func(ctx context.Context, p Parts) error {

@@ -104,7 +104,7 @@ func TestFollows(t *testing.T) {
 func TestGuardErrors(t *testing.T) {
 	for why, want := range map[string]error{"fence": ErrFenced, "changed": ErrConflict, "exists": ErrConflict, "too late": ErrConflict, "journal moved on": ErrConflict} {
 		err := fmt.Errorf("wrapped: %w", &GuardError{Why: why})
-		if !errors.Is(err, want) || errors.Is(err, ErrFenced) && errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), why) {
+		if !errors.Is(err, want) || errors.Is(err, ErrLate) != (why == "too late") || errors.Is(err, ErrFenced) && errors.Is(err, ErrConflict) || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: %v, want %v", why, err, want)
 		}
 	}

@@ -66,6 +66,9 @@ var (
 	ErrConflict = errors.New("version conflict") // Put: the key changed
 	ErrHeld     = errors.New("lease is held")    // Acquire: somebody else holds the scope
 	ErrFenced   = errors.New("lease was lost")   // Renew, Release, or a commit with an old fence
+	// ErrLate is also an ErrConflict: the time of a guard is over by the clock that the commit was held against. In a
+	// cluster that is another one than [DB.Now] tells, and reading again shows no change.
+	ErrLate = errors.New("too late")
 	// ErrUnavailable: the store could not be asked, or not be heard. Unless the error
 	// says that nothing happened ([NotDone]) nobody knows; it may be asked again.
 	ErrUnavailable = errors.New("store is unavailable")
@@ -116,12 +119,12 @@ func (e *GuardError) Error() string {
 	return fmt.Sprintf("commit refused: %s %s", e.Key, e.Why)
 }
 
-// Is reports a fence failure as [ErrFenced], everything else as [ErrConflict].
+// Is reports a fence failure as [ErrFenced], everything else as [ErrConflict], and a time that is over as [ErrLate], too.
 func (e *GuardError) Is(target error) bool {
 	if e.Why == "fence" {
 		return target == ErrFenced
 	}
-	return target == ErrConflict
+	return target == ErrConflict || target == ErrLate && e.Why == ErrLate.Error()
 }
 
 // HeldError is an [ErrHeld] that says how long the lease lasts unless it is renewed.

@@ -170,6 +170,16 @@ func (p Stored) Told() string {
 	return t + since + "."
 }
 
+// Now is the store's clock as an answer to p is held against it. In a cluster the node that takes the answer has a clock of its
+// own: once it has refused one as late, p has expired, whatever the node says that is asked for the time.
+func (p Stored) Now(ctx context.Context, db store.DB, late bool) (time.Time, error) {
+	now, err := db.Now(ctx)
+	if late && now.Before(p.Proposal.Expires) {
+		now = p.Proposal.Expires
+	}
+	return now, err
+}
+
 // Hold keeps an optional command for somebody who opened an edit window.
 func (p *Stored) Hold(window string, now time.Time) {
 	for w, until := range p.Holds {

@@ -268,7 +268,7 @@ func (o *op) check(c store.Commit) (lines []store.Line, done bool, err error) {
 	}
 	for _, g := range c.Guards {
 		if !g.Before.IsZero() && !now.Before(g.Before) {
-			return nil, false, &store.GuardError{Why: "too late"}
+			return nil, false, &store.GuardError{Why: store.ErrLate.Error()}
 		}
 	}
 	lines, err = o.newLines(c.Lines)

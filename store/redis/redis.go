@@ -143,7 +143,7 @@ func (db *DB) commit(ctx context.Context, c store.Commit) (store.Version, error)
 	case "fence":
 		return "", &store.GuardError{Why: "fence"}
 	case "late":
-		return "", &store.GuardError{Why: "too late"}
+		return "", &store.GuardError{Why: store.ErrLate.Error()}
 	case "moved":
 		return "", &store.GuardError{Why: "journal moved on"}
 	}
