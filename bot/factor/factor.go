@@ -16,6 +16,11 @@
 // at the same moment one takes it. A code of that step or an earlier one never
 // counts again. The value also holds the wrong codes of the last minutes, so that
 // guessing faster in several processes is no faster.
+//
+// # Whose clock
+//
+// Steps are counted by the store's clock, one for all processes: how far a phone may be off is to have a limit (RFC
+// 6238, section 6), and with a clock for each machine codes would count for as much longer as those are apart.
 package factor
 
 import (
@@ -27,6 +32,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -83,9 +89,15 @@ type state struct {
 	Wrong []time.Time `json:"wrong,omitempty"` // within Window
 	Until time.Time   `json:"until"`           // nobody is asked before
 	Locks int         `json:"locks,omitempty"` // since the last code that counted
-	// Lifted is when the last lock was lifted, of which the register has an entry.
-	Lifted time.Time `json:"lifted,omitzero"`
+	// Lifted is the mark of the file by which locks were lifted last, of which the register has an entry, and
+	// Earlier are those before it: each counts once.
+	Lifted  time.Time   `json:"lifted,omitzero"`
+	Earlier []time.Time `json:"earlier,omitempty"`
 }
+
+// maxEarlier is how many marks are kept besides the last one: for as long as some process may still read a file
+// that has one of them.
+const maxEarlier = 16
 
 // lock is how long the n-th one lasts. One of a version that did not count them is the first.
 func lock(n int) time.Duration { return locks[min(max(n-1, 0), len(locks)-1)] }
@@ -182,29 +194,26 @@ func (c Codes) Check(ctx context.Context, user, code string) (why string, err er
 	}
 }
 
-// lift forgets the lock and the wrong codes of s if they are from before at, once that is journaled. A time that
-// has not come yet lifts nothing: it would lift whatever comes until then.
-func (c Codes) lift(ctx context.Context, user string, s *state, at, now time.Time) (bool, error) {
-	if c.Lifted == nil || !at.After(s.Lifted) || at.After(now) {
+// lift forgets the lock and the wrong codes of s when the file has a mark that did not count yet, once that is journaled. Every
+// check reads the file first, so that what a new mark meets is from before it. It is compared with other marks only and with no
+// time of the store: the clock of whoever wrote it may be minutes off.
+func (c Codes) lift(ctx context.Context, user string, s *state, mark, now time.Time) (bool, error) {
+	if c.Lifted == nil || mark.IsZero() || mark.Equal(s.Lifted) || slices.ContainsFunc(s.Earlier, mark.Equal) {
 		return false, nil
 	}
-	e := Lifted{User: user, At: at}
-	if now.Before(s.Until) && s.Until.Add(-lock(s.Locks)).Before(at) {
+	e := Lifted{User: user, At: mark, Of: len(s.Wrong)}
+	if now.Before(s.Until) {
 		e.Lock = s.Until
-	} else if now.Before(s.Until) {
-		return false, nil // the lock came after it
 	}
-	later := s.Wrong[:0:0]
-	for _, wrong := range s.Wrong {
-		if wrong.After(at) {
-			later = append(later, wrong)
-		}
-	}
-	e.Of = len(s.Wrong) - len(later)
 	if err := c.Lifted(ctx, e); err != nil {
 		return false, err
 	}
-	*s = state{Last: s.Last, Wrong: later, Lifted: at}
+	n := state{Last: s.Last, Lifted: mark, Earlier: s.Earlier}
+	if !s.Lifted.IsZero() {
+		n.Earlier = append(n.Earlier, s.Lifted)
+	}
+	n.Earlier = n.Earlier[max(0, len(n.Earlier)-maxEarlier):]
+	*s = n
 	return true, nil
 }
 
@@ -216,7 +225,7 @@ func (s *state) take(secret []byte, code string, now time.Time) (why string, cha
 	counter, ok := match(secret, code, now)
 	switch {
 	case ok && counter > s.Last:
-		*s = state{Last: counter, Lifted: s.Lifted}
+		*s = state{Last: counter, Lifted: s.Lifted, Earlier: s.Earlier}
 		return "", true
 	case ok:
 		return "This code was used already, or an older one after it. Nothing was decided; wait for the next code.", false

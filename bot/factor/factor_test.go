@@ -215,9 +215,16 @@ func TestLocksGetLonger(t *testing.T) {
 	lockOut(5 * time.Minute)
 }
 
-// Whoever runs the bot lifts a lock in the file: it counts once it is journaled, for what was before it and
-// nothing later, and no used code counts again.
+// Whoever runs the bot lifts a lock in the file, whatever the clock of that machine says: it counts once it is journaled, for
+// what was before it and nothing later, and no used code counts again.
 func TestUnlock(t *testing.T) {
+	for _, off := range []time.Duration{0, -20 * time.Minute, 20 * time.Minute, 365 * 24 * time.Hour} {
+		t.Run(off.String(), func(t *testing.T) { unlockBy(t, off) })
+	}
+}
+
+// unlockBy unlocks on a machine whose clock is off the store's.
+func unlockBy(t *testing.T, off time.Duration) {
 	c, db := desk(t)
 	now := time.Date(2026, 3, 14, 10, 0, 10, 0, time.UTC)
 	c.DB = clocked{db, &now}
@@ -252,13 +259,8 @@ func TestUnlock(t *testing.T) {
 	}
 	until := lockOut()
 	now = now.Add(time.Second)
-	for _, at := range []time.Time{now.Add(time.Hour), now.Add(-time.Minute)} { // not yet, and before the lock
-		unlock(at)
-		if why := c.try(t, "U0ONE", code(1)); !strings.HasPrefix(why, "Too many") || len(journaled) > 0 {
-			t.Errorf("unlocked at %s: %q, %v", at, why, journaled)
-		}
-	}
-	unlock(now)
+	mark := now.Add(off)
+	unlock(mark)
 	away = errors.New("register is away")
 	if why, err := c.Check(t.Context(), "U0ONE", code(1)); why != "" || !errors.Is(err, away) {
 		t.Errorf("lifted, and not journaled: %q, %v", why, err)
@@ -270,13 +272,29 @@ func TestUnlock(t *testing.T) {
 	if why := c.try(t, "U0ONE", code(1)); why != "" {
 		t.Errorf("the right code after it: %q", why)
 	}
-	if len(journaled) != 1 || journaled[0].User != "U0ONE" || !journaled[0].At.Equal(now) || !journaled[0].Lock.Equal(until) {
+	if len(journaled) != 1 || journaled[0].User != "U0ONE" || !journaled[0].At.Equal(mark) || !journaled[0].Lock.Equal(until) {
 		t.Errorf("journaled %+v", journaled)
 	}
 	now = now.Add(time.Minute)
 	lockOut() // the next lock is not lifted by that
 	if len(journaled) != 1 {
 		t.Errorf("journaled %+v", journaled)
+	}
+	unlock(now.Add(-time.Hour)) // on another machine
+	if why := c.try(t, "U0ONE", code(0)); why != "" || len(journaled) != 2 {
+		t.Errorf("unlocked again, by an earlier time: %q, %+v", why, journaled)
+	}
+	lockOut()
+	unlock(mark) // a process with an older copy of the file
+	if why := c.try(t, "U0ONE", code(1)); !strings.HasPrefix(why, "Too many") || len(journaled) != 2 {
+		t.Errorf("an earlier mark counts again: %q, %+v", why, journaled)
+	}
+	for i := range 2 * maxEarlier {
+		unlock(now.Add(time.Duration(i) * time.Nanosecond))
+		c.try(t, "U0ONE", code(1000))
+	}
+	if v, err := db.Get(t.Context(), Key("U0ONE")); err != nil || len(v.Data) > 2000 || len(journaled) != 2+2*maxEarlier {
+		t.Errorf("%d bytes are kept (%v), %d journaled", len(v.Data), err, len(journaled))
 	}
 	if secrets, err := Read(c.File); err != nil || string(secrets["U0ONE"]) != string(secret) {
 		t.Errorf("the file has %v, %v", secrets, err)

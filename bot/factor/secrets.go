@@ -69,7 +69,7 @@ func Read(name string) (map[string][]byte, error) {
 // line is what the file says of one user.
 type line struct {
 	secret   []byte
-	unlocked time.Time // by whoever runs the bot: locks and wrong codes from before do not count
+	unlocked time.Time // the mark of whoever runs the bot: locks and wrong codes that it meets do not count
 }
 
 // unlockedAt begins the third field of a line.
@@ -184,8 +184,9 @@ func Remove(name, user string) error {
 	return nil
 }
 
-// Unlock says in the file that locks and wrong codes of user from before now do not count. Codes that
-// were used stay used. Whoever checks a code next journals it before it counts ([Codes.Lifted]).
+// Unlock marks user in the file, so that locks and wrong codes until the next code do not count. Codes that
+// were used stay used. Whoever checks that code journals it before it counts ([Codes.Lifted]). The mark is
+// this machine's time, for people; it only has to differ from other marks.
 func Unlock(name, user string, now time.Time) error {
 	err := change(name, func(lines []string) ([]string, error) {
 		found := false

@@ -126,7 +126,7 @@ func Apart(ahead time.Duration) string {
 	if ahead < 0 {
 		where = "behind"
 	}
-	return fmt.Sprintf("this machine's clock is %s %s that of redis: times in journals and reports, and codes of second factors, are of this machine, while leases and expiries count by redis's clock; set whichever is wrong (NTP)",
+	return fmt.Sprintf("this machine's clock is %s %s that of redis: times in journals and reports are of this machine, while leases, expiries and codes of second factors count by redis's clock; set whichever is wrong (NTP)",
 		ahead.Abs().Round(time.Second), where)
 }
 

@@ -157,7 +157,7 @@ func clock(whose string, theirs, ours time.Time) Line {
 		k.What = "as " + whose
 	}
 	if !k.OK {
-		k.Hint = "synchronise it (timedatectl set-ntp true); codes are refused, and times in journals are wrong"
+		k.Hint = "synchronise it (timedatectl set-ntp true); times in journals are wrong, and codes are refused where the state is not in Redis, whose clock counts then"
 	}
 	return k
 }
