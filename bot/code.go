@@ -56,7 +56,7 @@ func (d *Desk) voted(c Click, p *proposal.Stored, now time.Time) []store.Write {
 	if c.Action != safeexec.Approve || p.State != StatePending {
 		return nil
 	}
-	return inbox.Voted(c.SessionID, c.Delivery, show.Vote{AuditID: p.Proposal.AuditID, By: c.By, At: now, Code: c.proved, Needed: p.Needed})
+	return inbox.Voted(d.o.DB, c.SessionID, c.Delivery, show.Vote{AuditID: p.Proposal.AuditID, By: c.By, At: now, Code: c.proved, Needed: p.Needed})
 }
 
 // noteAnswer journals that somebody may not answer a question, once.

@@ -86,7 +86,7 @@ func (d *Desk) putHold(ctx context.Context, p *proposal.Stored, c Click, hold sh
 	if err != nil {
 		return err
 	}
-	return p.Put(ctx, d.o.DB, c.SessionID, nil, []store.Write{{Key: inbox.Key(c.SessionID, c.Delivery), Data: body}})
+	return p.Put(ctx, d.o.DB, c.SessionID, nil, []store.Write{{Key: inbox.Key(d.o.DB, c.SessionID, c.Delivery), Data: body}})
 }
 
 // unchanged reports whether an edit is the very command that waits already.

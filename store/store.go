@@ -199,6 +199,15 @@ func Tells(db DB) bool {
 	return ok && t.Tells()
 }
 
+// Clock is the store's clock as this process knows it, without asking: what is put in order with what other machines
+// write is named with it. Of a store that does not tell it is this machine's.
+func Clock(db DB) time.Time {
+	if c, ok := db.(interface{ Clock() time.Time }); ok {
+		return c.Clock()
+	}
+	return time.Now()
+}
+
 // Again is Acquire of a scope that is known to have had a lease. Where the store has no trace of it, all of the scope was
 // deleted: whoever holds it may put it back ([Regain]), so it counts as held until a whole lease time has passed,
 // and whoever takes it then takes it as one that may have lost something. A store that cannot tell acquires it.

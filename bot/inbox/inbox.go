@@ -70,15 +70,20 @@ func (it Item) Body() any {
 	return it.Instruction
 }
 
-// Key is a new place in the inbox, after all that is there.
-func Key(sid, delivery string) store.Key {
-	return store.Key{Scope: sid, Name: fmt.Sprintf("inbox/%020d-%s", time.Now().UnixNano(), store.KeyPart(delivery))}
+// Key is a new place in the inbox, after all that is there: also what replicas put there whose clocks
+// are apart, by as much as each knows of the store's.
+func Key(db store.DB, sid, delivery string) store.Key {
+	return place(sid, store.Clock(db), store.KeyPart(delivery))
+}
+
+func place(sid string, at time.Time, part string) store.Key {
+	return store.Key{Scope: sid, Name: fmt.Sprintf("inbox/%020d-%s", at.UnixNano(), part)}
 }
 
 // Deliver stores one inbox item together with the once-key of its delivery.
 func Deliver(ctx context.Context, db store.DB, sid, delivery string, body []byte) error {
 	seen := store.Key{Scope: sid, Name: "seen/" + store.KeyPart(delivery)}
-	item := Key(sid, delivery)
+	item := Key(db, sid, delivery)
 	err := db.Commit(ctx, store.Commit{Scope: sid,
 		Guards: []store.Guard{{Key: seen, Version: store.Absent}},
 		Writes: []store.Write{{Key: seen, Data: []byte(`{"inbox":true}`)}, {Key: item, Data: body}}})
@@ -101,12 +106,12 @@ func Note(ctx context.Context, db store.DB, sid string, key []string, it Item) e
 
 // Voted is the write that makes the holder journal a vote which is not enough yet. Where
 // there is none, the stored proposal has the vote all the same.
-func Voted(sid, delivery string, v show.Vote) []store.Write {
+func Voted(db store.DB, sid, delivery string, v show.Vote) []store.Write {
 	body, err := json.Marshal(Item{Kind: show.KindOfVote, At: v.At, Vote: &v})
 	if err != nil {
 		return nil
 	}
-	return []store.Write{{Key: Key(sid, delivery), Data: body}}
+	return []store.Write{{Key: Key(db, sid, delivery), Data: body}}
 }
 
 // ErrVoid is a delivery that came after [Settle]: it was not acted on and never will be.

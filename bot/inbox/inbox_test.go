@@ -126,6 +126,50 @@ func TestDrain(t *testing.T) {
 	}
 }
 
+// ticking is a store whose clock is off this machine's, and known to be.
+type ticking struct {
+	store.DB
+	off time.Duration
+}
+
+func (c ticking) Clock() time.Time { return time.Now().Add(c.off) }
+
+// What people wrote is journaled in the order in which they did, through whichever replica: one whose clock is ten minutes
+// ahead or behind knows the store's.
+func TestOrderOfReplicas(t *testing.T) {
+	for _, off := range []time.Duration{-10 * time.Minute, 10 * time.Minute} {
+		p, j := people(t)
+		var want []string
+		for i := range 4 {
+			text := fmt.Sprint("message ", i)
+			want = append(want, text)
+			if i%2 == 0 { // on a machine with the store's clock, which is not this one's
+				body, err := json.Marshal(Item{Kind: "instruction", Instruction: &agent.Instruction{Text: text}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				if _, err := p.DB.Put(t.Context(), place(sid, time.Now().Add(off), text[8:]), body, store.Absent); err != nil {
+					t.Fatal(err)
+				}
+				continue
+			}
+			here := People{DB: ticking{p.DB, off}, SessionID: sid}
+			here.put(t, text[8:], Item{Kind: "instruction", Instruction: &agent.Instruction{Text: text}})
+		}
+		told, err := p.Drain(t.Context())
+		if err != nil || len(j.kinds()) != len(want) {
+			t.Fatalf("%v, entries %v", err, j.kinds())
+		}
+		var got []string
+		for _, in := range told {
+			got = append(got, in.Text)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s off (-want +got):\n%s", off, diff)
+		}
+	}
+}
+
 // What does not decode stops the reading: nothing behind it is lost or overtakes it.
 func TestDamagedItem(t *testing.T) {
 	p, j := people(t)

@@ -49,7 +49,7 @@ func Refuse(ctx context.Context, db store.DB, sid string, key []string, r show.R
 		}
 		c := store.Commit{Scope: sid, Guards: []store.Guard{{Key: at, Version: v.Version}}}
 		if len(t.Keys) < RefusedEach {
-			err = t.word(&c, at, part, r, now)
+			err = t.word(db, &c, at, part, r, now)
 		} else {
 			err = t.count(ctx, db, &c, at, r, now)
 		}
@@ -63,14 +63,14 @@ func Refuse(ctx context.Context, db store.DB, sid string, key []string, r show.R
 }
 
 // word stores a refusal to be journaled word for word.
-func (t *tally) word(c *store.Commit, at store.Key, part string, r show.Refusal, now time.Time) error {
+func (t *tally) word(db store.DB, c *store.Commit, at store.Key, part string, r show.Refusal, now time.Time) error {
 	t.Keys = append(t.Keys, part)
 	data, err := json.Marshal(t)
 	if err != nil {
 		return err
 	}
 	body, err := json.Marshal(Item{Kind: show.KindOfRefusal, At: now.UTC(), Refusal: &r})
-	c.Writes = []store.Write{{Key: at, Data: data}, {Key: Key(c.Scope, part), Data: body}}
+	c.Writes = []store.Write{{Key: at, Data: data}, {Key: Key(db, c.Scope, part), Data: body}}
 	return err
 }
 
@@ -78,7 +78,7 @@ func (t *tally) word(c *store.Commit, at store.Key, part string, r show.Refusal,
 // followed by another that begins anew.
 func (t *tally) count(ctx context.Context, db store.DB, c *store.Commit, at store.Key, r show.Refusal, now time.Time) error {
 	due := t.Since.Add(RefusedFor)
-	item := store.Key{Scope: c.Scope, Name: fmt.Sprintf("inbox/%020d-%s", due.UnixNano(), store.KeyPart(at.Name))}
+	item := place(c.Scope, due, store.KeyPart(at.Name))
 	v, err := db.Get(ctx, item)
 	if err != nil && !errors.Is(err, store.ErrNotFound) {
 		return err

@@ -132,7 +132,7 @@ func (f Finder) Point(ctx context.Context, mine Case, older string) error {
 		}
 		taken := store.Key{Scope: older, Name: fmt.Sprintf("seen/similar-%d", slot)}
 		err = f.DB.Commit(ctx, store.Commit{Scope: older, Guards: []store.Guard{{Key: taken, Version: store.Absent}},
-			Writes: []store.Write{{Key: taken, Data: []byte(`"` + mine.SID + `"`)}, {Key: inbox.Key(older, "similar "+mine.SID), Data: body}}})
+			Writes: []store.Write{{Key: taken, Data: []byte(`"` + mine.SID + `"`)}, {Key: inbox.Key(f.DB, older, "similar "+mine.SID), Data: body}}})
 		if err == nil || !errors.Is(err, store.ErrConflict) {
 			return err
 		}

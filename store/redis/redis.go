@@ -357,13 +357,16 @@ func (db *DB) told(before, theirs time.Time) time.Duration {
 	if ahead.Abs() <= took {
 		ahead = 0
 	}
-	db.offset.Store(int64(ahead))
+	if known := time.Duration(db.offset.Load()); (ahead - known).Abs() > took { // a slow answer tells nothing new: the clock would jump
+		db.offset.Store(int64(ahead))
+	}
 	return ahead
 }
 
 // Clock is the store's clock as this process knows it, by the last lease that it took or renewed, or by
-// [DB.Skew]. What [DB.Now] and deadlines are compared with is made with it.
-func (db *DB) Clock() time.Time { return time.Now().Add(time.Duration(db.offset.Load())) }
+// [DB.Skew]. What [DB.Now] and deadlines are compared with is made with it. It has no monotonic reading, which knows nothing
+// of a clock that was set.
+func (db *DB) Clock() time.Time { return time.Now().Round(0).Add(time.Duration(db.offset.Load())) }
 
 // micro is a time in microseconds as the scripts write it.
 func micro(s string) time.Time {

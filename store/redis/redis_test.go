@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -1093,4 +1094,31 @@ func TestRenewalTells(t *testing.T) {
 			t.Errorf("step %d: told %t, want %t", i, got, step.want)
 		}
 	}
+}
+
+// What a process knows of the store's clock does not jump with the time that an answer takes: it changes when what an answer tells
+// excludes what was known. It is wall time, which a clock that is set changes.
+func TestClockIsSteady(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := &DB{}
+		for _, c := range []struct{ took, ahead, want time.Duration }{
+			{time.Second, 900 * time.Millisecond, 0},
+			{time.Millisecond, 900 * time.Millisecond, 900 * time.Millisecond},
+			{2 * time.Second, -time.Second, 900 * time.Millisecond},
+			{time.Millisecond, 10 * time.Minute, 10 * time.Minute},
+			{4 * time.Second, 10*time.Minute + 2*time.Second, 10 * time.Minute},
+			{4 * time.Second, 0, 0},
+		} {
+			asked := time.Now()
+			theirs := asked.Add(c.took/2 + c.ahead)
+			time.Sleep(c.took)
+			db.told(asked, theirs)
+			if got := time.Until(db.Clock()); got != c.want {
+				t.Errorf("told %s ahead within %s: %s, want %s", c.ahead, c.took, got, c.want)
+			}
+		}
+		if at := db.Clock(); at != at.Round(0) {
+			t.Errorf("%v has a monotonic reading", at)
+		}
+	})
 }

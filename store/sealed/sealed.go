@@ -70,6 +70,9 @@ func New(db store.DB, keys []Key) *DB {
 // Tells is [store.Tells] of what is sealed.
 func (d *DB) Tells() bool { return store.Tells(d.DB) }
 
+// Clock is [store.Clock] of what is sealed.
+func (d *DB) Clock() time.Time { return store.Clock(d.DB) }
+
 // Again is [store.Again] of what is sealed.
 func (d *DB) Again(ctx context.Context, scope, owner string, ttl time.Duration) (store.Lease, error) {
 	return store.Again(ctx, d.DB, scope, owner, ttl)

@@ -408,6 +408,9 @@ func TestClocks(t *testing.T) {
 		if err != nil || s.Now().Sub(theirs).Abs() > time.Second {
 			t.Errorf("%s: now %s, the store says %s (%v)", off, s.Now(), theirs, err)
 		}
+		if at := store.Clock(s.DB); at.Sub(theirs).Abs() > time.Second {
+			t.Errorf("%s: what is put in order is named at %s, the store says %s", off, at, theirs)
+		}
 		c.Set(off / 2)
 		if _, err := s.DB.Renew(t.Context(), l); err != nil {
 			t.Fatal(err)

@@ -23,6 +23,9 @@ type timed struct {
 // Tells is [store.Tells] of what is observed.
 func (t *timed) Tells() bool { return store.Tells(t.DB) }
 
+// Clock is [store.Clock] of what is observed.
+func (t *timed) Clock() time.Time { return store.Clock(t.DB) }
+
 // Again is [store.Again] of what is observed.
 func (t *timed) Again(ctx context.Context, scope, owner string, ttl time.Duration) (l store.Lease, err error) {
 	defer t.since("acquire", time.Now(), &err)
