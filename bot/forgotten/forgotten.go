@@ -116,7 +116,8 @@ func scope(ctx context.Context, db store.DB, h Held) error {
 	return err
 }
 
-// unstarted are the commands that people were asked about, were not denied, and did not start, in order.
+// unstarted are the commands that people were asked about, were not answered but with an approval, and did not start, in
+// order. Only what decides or ends a command takes it out: any other entry about it leaves people asked.
 func unstarted(entries []agent.Entry) (out []proposal.Stored) {
 	for _, e := range entries {
 		if e.Journal != "shell" {
@@ -127,13 +128,16 @@ func unstarted(entries []agent.Entry) (out []proposal.Stored) {
 			Decision string `json:"decision"`
 		}
 		var p safeexec.Proposal
-		if e.Kind == "proposed" {
+		switch e.Kind {
+		case "proposed":
 			if json.Unmarshal(e.Body, &p) == nil && p.Class == safeexec.Risky && len(e.Hash) >= 32 {
 				p.AuditID, p.ID = e.ID, e.Hash[:32]
 				out = append(out, proposal.Stored{Proposal: p, State: proposal.StatePending, Created: e.Time})
 			}
-		} else if json.Unmarshal(e.Body, &of) == nil && (e.Kind != "decided" || of.Decision != proposal.StateApproved) {
-			out = slices.DeleteFunc(out, func(p proposal.Stored) bool { return p.Proposal.AuditID == of.AuditID })
+		case "decided", "intent", "started", "outcome":
+			if json.Unmarshal(e.Body, &of) == nil && (e.Kind != "decided" || of.Decision != proposal.StateApproved) {
+				out = slices.DeleteFunc(out, func(p proposal.Stored) bool { return p.Proposal.AuditID == of.AuditID })
+			}
 		}
 	}
 	return out

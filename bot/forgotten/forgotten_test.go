@@ -276,7 +276,7 @@ func TestRestore(t *testing.T) {
 	}
 	h := Held{Case: info(sid), Fence: l.Fence, Place: place, Session: agent.SessionFile, Entries: []agent.Entry{
 		entry(1, "case", "turn", map[string]any{"turn": 1}), risky(2), risky(3), entry(4, "shell", "decided", of(2, "DENIED")), entry(5, "shell", "decided", of(3, "APPROVED")),
-		risky(6), entry(7, "shell", "intent", of(6, "")), risky(8),
+		risky(6), entry(7, "shell", "intent", of(6, "")), risky(8), risky(9), entry(10, "shell", proposal.KindOfAsked, proposal.Asked{AuditID: sid + "_009", Why: "the answer is too old"}),
 	}}
 	if err := b.cases.Restore(t.Context(), h, func() error { return nil }); !errors.Is(err, store.ErrFenced) || b.has(record.Key(sid)) {
 		t.Errorf("with a lease that is gone: %v", err)
@@ -309,7 +309,7 @@ func TestRestore(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if got := strings.Join(ids, ", "); got != sid+"_003 SUPERSEDED, "+sid+"_008 SUPERSEDED" {
+	if got := strings.Join(ids, ", "); got != sid+"_003 SUPERSEDED, "+sid+"_008 SUPERSEDED, "+sid+"_009 SUPERSEDED" {
 		t.Errorf("proposals: %s", got)
 	}
 }
