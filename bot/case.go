@@ -11,6 +11,7 @@ import (
 
 	"ghostbot/agent"
 	"ghostbot/bot/dormant"
+	"ghostbot/bot/forgotten"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/record"
@@ -222,7 +223,8 @@ func (h *holder) void(ctx context.Context) (copied bool, err error) {
 }
 
 // lostHistory tells people that the store may have forgotten the last of the case, once
-// none of its answers counts any more.
+// none of its answers counts any more. A command whose stored value is lost is put back first: the card that
+// people see of it must not count again, and it is named with the others.
 func (h *holder) lostHistory(ctx context.Context) error {
 	o := h.d.o
 	if o.Lost == nil {
@@ -231,6 +233,17 @@ func (h *holder) lostHistory(ctx context.Context) error {
 	why, err := o.Lost(ctx, h.sid)
 	if err != nil || why == "" {
 		return err
+	}
+	entries, err := h.log.Since(0)
+	if err != nil {
+		return err
+	}
+	if back, err := forgotten.Commands(ctx, o.DB, h.sid, h.fence(), entries); err != nil {
+		return err
+	} else if back {
+		if why, err = o.Lost(ctx, h.sid); err != nil {
+			return err
+		}
 	}
 	if err := proposal.End(ctx, h.d.o.DB, h.sid, StateSuperseded, ""); err != nil {
 		return err

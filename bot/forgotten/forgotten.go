@@ -105,15 +105,34 @@ func scope(ctx context.Context, db store.DB, h Held) error {
 		}
 		values = append(values, store.Write{Key: store.Key{Scope: sid, Name: "ghost_session"}, Data: data})
 	}
+	asked, err := commands(sid, entries)
+	if err != nil {
+		return err
+	}
+	_, err = absent(ctx, db, store.Commit{Scope: sid, Fence: h.Fence}, append(values, asked...), nil)
+	return err
+}
+
+// Commands puts back, under the lease of a case, the commands that people were asked about and that were not started, where
+// the store has lost them, so that they can be ended: an answer to one may be lost with it. any reports whether there were any.
+func Commands(ctx context.Context, db store.DB, sid string, fence uint64, entries []agent.Entry) (any bool, err error) {
+	asked, err := commands(sid, entries)
+	if err != nil {
+		return false, err
+	}
+	return absent(ctx, db, store.Commit{Scope: sid, Fence: fence}, asked, nil)
+}
+
+// commands are those that people were asked about and that were not started, as they were stored at first.
+func commands(sid string, entries []agent.Entry) (values []store.Write, err error) {
 	for _, p := range unstarted(entries) {
 		data, err := json.Marshal(p)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		values = append(values, store.Write{Key: proposal.Key(sid, p.Proposal.ID), Data: data})
 	}
-	_, err := absent(ctx, db, store.Commit{Scope: sid, Fence: h.Fence}, values, nil)
-	return err
+	return values, nil
 }
 
 // unstarted are the commands that people were asked about, were not answered but with an approval, and did not start, in

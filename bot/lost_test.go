@@ -1,0 +1,112 @@
+package bot
+
+import (
+	"context"
+	"os"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"ghostbot/bot/proposal"
+	"ghostbot/safeexec"
+	"ghostbot/safeexec/policy"
+	"ghostbot/safeexec/redact"
+	"ghostbot/store"
+)
+
+// gated is an investigation that has the gate run one RISKY command, and a second holder carry on what is unfinished.
+func gated(t *testing.T) investigation {
+	bin := t.TempDir()
+	if err := os.WriteFile(bin+"/tcpdump", []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return func(ctx context.Context, p Parts) error {
+		sh, err := safeexec.New(safeexec.Options{SessionID: p.SessionID, Policy: policy.New(policy.Options{}), Journal: p.Shell, Approver: p.Approver,
+			Redactor: redact.New(redact.Options{}), Dir: t.TempDir(), Path: bin, Requester: "U1"})
+		if err != nil {
+			return err
+		}
+		entries, err := p.Feed(ctx, 0)
+		if err != nil {
+			return err
+		}
+		var shell []safeexec.Entry
+		for _, e := range entries {
+			if e.Journal == "shell" {
+				shell = append(shell, safeexec.Entry{N: e.N, ID: e.ID, Kind: e.Kind, Time: e.Time, Hash: e.Hash, Body: e.Body})
+			}
+		}
+		unfinished := safeexec.Fold(shell)
+		for _, r := range unfinished {
+			if _, err := sh.Continue(ctx, r); err != nil {
+				return err
+			}
+		}
+		if len(unfinished) == 0 {
+			if _, err := sh.Run(ctx, safeexec.Request{Command: "tcpdump -i eth0", Requester: "U1"}); err != nil {
+				return err
+			}
+		}
+		<-ctx.Done()
+		return context.Cause(ctx)
+	}
+}
+
+// stored are the proposals of a case.
+func (of *office) stored(sid string) (out []proposal.Stored) {
+	of.t.Helper()
+	if err := proposal.Each(context.Background(), of.db, sid, func(p proposal.Stored) error { out = append(out, p); return nil }); err != nil {
+		of.t.Fatal(err)
+	}
+	return out
+}
+
+// TestLostProposalIsAskedOnAnotherCard: a store that has lost a whole proposal may have lost a denial of it. Its card does not count
+// any more, whoever pressed it; people are told which command it was, and asked on another card.
+func TestLostProposalIsAskedOnAnotherCard(t *testing.T) {
+	for name, denied := range map[string]bool{"waiting": false, "denied": true} {
+		t.Run(name, func(t *testing.T) {
+			var lost atomic.Bool
+			var of *office
+			of = newOffice(t, gated(t), func(o *Options) {
+				o.Lost = func(ctx context.Context, sid string) (string, error) {
+					if !lost.Load() {
+						return "", nil
+					}
+					var open []string
+					err := proposal.Each(ctx, of.db, sid, func(p proposal.Stored) error {
+						if p.State == StatePending {
+							open = append(open, p.Proposal.Display)
+						}
+						return nil
+					})
+					return "The store was restarted, asked again: " + strings.Join(open, ", "), err
+				}
+				o.Adopt = func(context.Context, string) error { lost.Store(false); return nil }
+			})
+			stop := of.run()
+			sid := of.open("d1")
+			of.until("the card is shown", func() bool { return of.shows("card/") })
+			stop()
+			old := of.stored(sid)[0].Proposal
+			if denied {
+				of.press(clickOn(old, "U2", safeexec.Deny))
+			}
+			if err := of.db.Commit(t.Context(), store.Commit{Scope: sid, Writes: []store.Write{{Key: proposal.Key(sid, old.ID)}}}); err != nil {
+				t.Fatal(err)
+			}
+			lost.Store(true)
+			of.again()
+			of.until("people are told", func() bool { return of.shows("asked again: tcpdump -i eth0") })
+			of.until("people are asked again", func() bool { return len(of.stored(sid)) == 2 })
+			for _, p := range of.stored(sid) {
+				if want := map[bool]string{true: StateSuperseded, false: StatePending}[p.Proposal.ID == old.ID]; p.State != want {
+					t.Errorf("%s is %s, want %s", p.Proposal.AuditID, p.State, want)
+				}
+			}
+			if r, err := of.desk.Resolve(t.Context(), clickOn(old, "U1", safeexec.Approve)); err != nil || r.OK || !strings.Contains(r.Text, StateSuperseded) {
+				t.Errorf("a click on the old card = %+v, %v", r, err)
+			}
+		})
+	}
+}
