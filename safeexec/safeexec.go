@@ -101,8 +101,9 @@ type Start struct {
 // Approver carries proposals to people. Both methods block until they have an
 // answer or ctx ends; every error is a denial.
 type Approver interface {
-	// Ask stores p (the same id again is the same proposal), shows it and
-	// waits for the stored decision.
+	// Ask shows p (the same id again is the same proposal) and waits for the
+	// stored decision. Where an answer to p may have been lost it is denied by
+	// nobody, "superseded": the gate proposes it anew.
 	Ask(ctx context.Context, p Proposal) (Decision, error)
 	// Start makes the intent entry durable in one atomic step with: fence
 	// equal, journal unmoved, case not stopped, and for a RISKY command:

@@ -27,7 +27,7 @@ type Journal interface {
 }
 
 // Approvals carries the proposals of one case to people; it is the gate's
-// approver. Nobody else writes proposals, except the desk, which stores people's
+// approver, and the journal to which the gate writes. Nobody else writes proposals, except the desk, which stores people's
 // answers. All fields are required,
 // but Rests.
 type Approvals struct {
@@ -41,13 +41,31 @@ type Approvals struct {
 	Rests     Rests            // may be nil: a wait lasts until there is an answer
 }
 
-// new is the stored form of a proposal that nobody has answered.
-func (a *Approvals) new(ctx context.Context, p safeexec.Proposal) (data []byte, err error) {
+// new is the stored form of a proposal in its first state.
+func (a *Approvals) new(ctx context.Context, p safeexec.Proposal, state string) (data []byte, err error) {
 	now, err := a.DB.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	return json.Marshal(Stored{Proposal: p, State: StatePending, Created: now, Needed: a.Access.Needed(p.Class.String(), p.Rule)})
+	s := Stored{Proposal: p, State: state, Created: now, Needed: a.Access.Needed(p.Class.String(), p.Rule)}
+	if state != StatePending {
+		s.At = now
+	}
+	return json.Marshal(s)
+}
+
+// lost ends a proposal that the store does not have. It was stored with its entry, so that it is lost, and an answer to
+// it may be lost with it: no other one may count on the card that people see. It is nobody's denial: the gate proposes the
+// command anew, with another id.
+func (a *Approvals) lost(ctx context.Context, p safeexec.Proposal) error {
+	data, err := a.new(ctx, p, StateSuperseded)
+	if err != nil {
+		return err
+	}
+	if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
+		return fmt.Errorf("store proposal: %w", err)
+	}
+	return nil
 }
 
 // Append writes an entry of the gate. A RISKY command is stored in the very step
@@ -67,7 +85,7 @@ func (a *Approvals) Append(ctx context.Context, kind string, body any) (n uint64
 		c := store.Commit{Scope: a.SessionID, Fence: a.Fence(), Lines: []store.Line{l}}
 		if ok {
 			p.AuditID, p.ID = fmt.Sprintf("%s_%03d", a.SessionID, l.N), l.Hash[:min(32, len(l.Hash))]
-			data, err := a.new(ctx, p)
+			data, err := a.new(ctx, p, StatePending)
 			if err != nil {
 				return err
 			}
@@ -81,7 +99,7 @@ func (a *Approvals) Append(ctx context.Context, kind string, body any) (n uint64
 // Ask implements [safeexec.Approver]. When the case is stopped by a person the
 // proposal is CANCELLED; when the process ends, it stays as it is and Ask returns
 // the context's error, so that another process asks on. While the store cannot be asked
-// it waits: that is no answer, and the lease ends ctx when it lasts.
+// it waits: that is no answer, and the lease ends ctx when it lasts. p was stored by Append.
 func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.Decision, err error) {
 	refused := false
 	err = Wait(ctx, a.DB, a.SessionID, PollEvery, func() (bool, time.Duration, error) {
@@ -101,7 +119,7 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 		var ok bool
 		var err error
 		if d, left, ok, err = a.look(ctx, p.ID, &seen); errors.Is(err, store.ErrNotFound) {
-			d, ok, err = a.offer(ctx, p) // somebody deleted it, which is nobody's denial
+			left, err = time.Millisecond, a.lost(ctx, p)
 		}
 		return ok, left, err
 	})
@@ -113,15 +131,9 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 
 // offer makes people able to answer p, unless the rules refuse it without asking.
 func (a *Approvals) offer(ctx context.Context, p safeexec.Proposal) (d safeexec.Decision, refused bool, err error) {
-	// Stored with its entry by Append; an entry whose commit the store has lost, and a
-	// gate that journals by itself, find it made here.
 	if _, err := a.DB.Get(ctx, Key(a.SessionID, p.ID)); errors.Is(err, store.ErrNotFound) {
-		data, err := a.new(ctx, p)
-		if err != nil {
+		if err := a.lost(ctx, p); err != nil {
 			return d, false, err
-		}
-		if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
-			return d, false, fmt.Errorf("store proposal: %w", err)
 		}
 	} else if err != nil {
 		return d, false, fmt.Errorf("read proposal: %w", err)
@@ -315,7 +327,7 @@ func (a *Approvals) Settle(ctx context.Context, want safeexec.Proposal) (answere
 	for {
 		p, err := Load(ctx, a.DB, a.SessionID, want.ID)
 		if errors.Is(err, store.ErrNotFound) {
-			return false, nil // never stored, so nobody can have answered
+			return false, nil // lost, and no click finds it any more
 		}
 		if err != nil {
 			return false, err

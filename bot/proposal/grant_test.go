@@ -105,6 +105,7 @@ func TestGrant(t *testing.T) {
 			defer cancel()
 			log := &lines{then: cancel} // people would be asked from there on, for as long as it takes
 			a := &Approvals{DB: db, SessionID: sid, Fence: func() uint64 { return 1 }, Shell: log, Access: w.rules, People: w.staff}
+			a.stores(t, w.p)
 			d, err := a.Ask(ctx, w.p)
 			got, lerr := Load(t.Context(), db, sid, w.p.ID)
 			if lerr != nil {
@@ -137,7 +138,9 @@ func TestGrantDamaged(t *testing.T) {
 		t.Fatal(err)
 	}
 	a := &Approvals{DB: db, SessionID: sid, Fence: func() uint64 { return 1 }, Shell: &lines{}, People: staff{}}
-	if d, err := a.Ask(t.Context(), safeexec.Proposal{ID: strings.Repeat("b", 32), Grant: "sweep", Argv: []string{"rm", "x"}}); err == nil || d.Action != safeexec.Deny {
+	p := safeexec.Proposal{ID: strings.Repeat("b", 32), Grant: "sweep", Argv: []string{"rm", "x"}}
+	a.stores(t, p)
+	if d, err := a.Ask(t.Context(), p); err == nil || d.Action != safeexec.Deny {
 		t.Errorf("%+v, %v", d, err)
 	}
 }
@@ -173,6 +176,7 @@ func TestAskedOnce(t *testing.T) {
 	log := &stored{last: strings.Repeat("0", 64)}
 	a := &Approvals{DB: db, SessionID: sid, Fence: func() uint64 { return l.Fence }, Shell: log, People: staff{}}
 	p := safeexec.Proposal{ID: strings.Repeat("a", 32), AuditID: sid + "_007", Argv: []string{"rm", "x"}, Class: safeexec.Risky, Grant: "gone", Expires: time.Now().Add(time.Hour)}
+	a.stores(t, p)
 	for range 3 {
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 		if d, err := a.Ask(ctx, p); !errors.Is(err, context.DeadlineExceeded) {

@@ -2,6 +2,7 @@ package proposal
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync/atomic"
@@ -9,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"ghostbot/agent"
 	"ghostbot/bot/access"
 	"ghostbot/safeexec"
 	"ghostbot/store"
@@ -42,8 +44,20 @@ func (o *outage) Get(ctx context.Context, k store.Key) (store.Value, error) {
 	return o.DB.Get(ctx, k)
 }
 
-// TestOutageIsNoAnswer: a store that cannot be asked decides nothing, neither while a
-// proposal is stored nor while it waits; a lease that ends meanwhile leaves it open.
+// stores makes a proposal that people can answer, as [Approvals.Append] does.
+func (a *Approvals) stores(t *testing.T, p safeexec.Proposal) {
+	t.Helper()
+	data, err := a.new(context.Background(), p, StatePending)
+	if err == nil {
+		_, err = a.DB.Put(context.Background(), Key(a.SessionID, p.ID), data, store.Absent)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestOutageIsNoAnswer: a store that cannot be asked decides nothing, neither before a
+// proposal waits nor while it does; a lease that ends meanwhile leaves it open.
 func TestOutageIsNoAnswer(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -52,7 +66,7 @@ func TestOutageIsNoAnswer(t *testing.T) {
 		want     safeexec.Action
 		err      error
 	}{
-		{"while it is stored", 0, time.Minute, time.Hour, safeexec.Approve, nil},
+		{"before it waits", 0, time.Minute, time.Hour, safeexec.Approve, nil},
 		{"while it waits", 10 * time.Second, 5 * time.Minute, time.Hour, safeexec.Approve, nil},
 		{"longer than the lease", 0, 5 * time.Minute, 8 * time.Second, 0, context.DeadlineExceeded},
 	} {
@@ -67,6 +81,7 @@ func TestOutageIsNoAnswer(t *testing.T) {
 				db := &outage{DB: files}
 				a := &Approvals{DB: db, SessionID: "ghost_20260314_104512", Access: access.Rules{Approvers: []string{"U1"}}, Fence: func() uint64 { return 0 }}
 				p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: "ghost_20260314_104512_001", Class: safeexec.Risky, Expires: time.Now().Add(time.Hour)}
+				a.stores(t, p)
 				ctx, cancel := context.WithTimeout(t.Context(), c.lease)
 				defer cancel()
 				down := func() { db.end.Store(time.Now().Add(c.to - c.from).Unix()) }
@@ -95,37 +110,53 @@ func TestOutageIsNoAnswer(t *testing.T) {
 	}
 }
 
-// TestDeletedIsNoDenial: a proposal that somebody deletes while it waits can be answered again.
-func TestDeletedIsNoDenial(t *testing.T) {
-	dir := t.TempDir()
-	synctest.Test(t, func(t *testing.T) {
-		db, err := file.Open(dir, file.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer db.Close()
-		a := &Approvals{DB: db, SessionID: "ghost_20260314_104512", Access: access.Rules{Approvers: []string{"U1"}}, Fence: func() uint64 { return 0 }}
-		p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: "ghost_20260314_104512_001", Class: safeexec.Risky, Expires: time.Now().Add(time.Hour)}
-		time.AfterFunc(time.Minute, func() {
-			if err := db.Commit(context.Background(), store.Commit{Scope: a.SessionID, Writes: []store.Write{{Key: Key(a.SessionID, p.ID)}}}); err != nil {
-				t.Error(err)
-			}
+// TestLostIsAskedAnew: of a proposal that the store does not have any more an answer may be lost as well. It is nobody's
+// denial, and no click on its card counts: the gate asks on another one.
+func TestLostIsAskedAnew(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		after time.Duration // it is deleted, by somebody or by a failover
+		grant string        // of a question that would let it run
+	}{
+		{"before it waits", 0, ""},
+		{"while it waits", time.Minute, ""},
+		{"with a grant", 0, "sweep"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			dir := t.TempDir()
+			synctest.Test(t, func(t *testing.T) {
+				db, err := file.Open(dir, file.Options{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer db.Close()
+				a := &Approvals{DB: db, SessionID: sid, Access: access.Rules{Approvers: []string{"U1"}}, People: staff{}, Shell: &lines{}, Fence: func() uint64 { return 0 }}
+				p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: sid + "_001", Argv: []string{"true"}, Class: safeexec.Risky, Grant: c.grant, Expires: time.Now().Add(time.Hour)}
+				q, err := json.Marshal(map[string]any{"question": agent.Question{Grants: "clean", Commands: [][]string{p.Argv}}, "answer": agent.Answer{Key: "clean", By: "U1", At: time.Now()}})
+				if err == nil {
+					_, err = db.Put(t.Context(), QuestionKey(sid, "sweep"), q, store.Absent)
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if c.after > 0 {
+					a.stores(t, p)
+					time.AfterFunc(c.after, func() {
+						if err := db.Commit(context.Background(), store.Commit{Scope: sid, Writes: []store.Write{{Key: Key(sid, p.ID)}}}); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				d, err := a.Ask(t.Context(), p)
+				if err != nil || d.Action != safeexec.Deny || d.Reason != "superseded" || d.By != "" {
+					t.Errorf("%+v, %v", d, err)
+				}
+				if s, err := Load(t.Context(), db, sid, p.ID); err != nil || s.State != StateSuperseded {
+					t.Errorf("stored as %s, %v: a click on its card counts", s.State, err)
+				}
+			})
 		})
-		time.AfterFunc(2*time.Minute, func() {
-			s, err := Load(context.Background(), db, a.SessionID, p.ID)
-			if err != nil || s.State != StatePending {
-				t.Errorf("%+v, %v", s, err)
-				return
-			}
-			s.State, s.By, s.UseBy = StateApproved, "U1", time.Now().Add(UseBy)
-			if err := s.Put(context.Background(), db, a.SessionID, nil, nil); err != nil {
-				t.Error(err)
-			}
-		})
-		if d, err := a.Ask(t.Context(), p); err != nil || d.Action != safeexec.Approve || d.By != "U1" {
-			t.Errorf("%+v, %v", d, err)
-		}
-	})
+	}
 }
 
 // apart is a store whose clock is off this machine's by so much; it counts the looks.
@@ -159,6 +190,7 @@ func TestWaitsByTheClockOfTheStore(t *testing.T) {
 					a := &Approvals{DB: db, SessionID: "ghost_20260314_104512", Access: access.Rules{Approvers: []string{"U1"}}, Fence: func() uint64 { return 0 }}
 					began := time.Now()
 					p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: "ghost_20260314_104512_001", Class: safeexec.Risky, Expires: began.Add(off + 5*time.Minute), Patience: patience}
+					a.stores(t, p)
 					want, reason := 5*time.Minute, "expired"
 					if patience > 0 {
 						want, reason = patience, "withdrawn"

@@ -256,7 +256,7 @@ func proposing(ctx context.Context, p bot.Parts, edit ...func(*safeexec.Proposal
 	for _, e := range edit {
 		e(&pr)
 	}
-	n, hash, err := p.Log.Journal("shell").Append(ctx, "proposed", pr)
+	n, hash, err := p.Shell.Append(ctx, "proposed", pr)
 	if err != nil {
 		return err
 	}
