@@ -7,7 +7,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"ghostbot/agent"
 	"ghostbot/bot/proposal"
+	"ghostbot/bot/show"
 	"ghostbot/safeexec"
 	"ghostbot/safeexec/policy"
 	"ghostbot/safeexec/redact"
@@ -109,4 +111,64 @@ func TestLostProposalIsAskedOnAnotherCard(t *testing.T) {
 			}
 		})
 	}
+}
+
+// deleted deletes the questions of a case.
+func (of *office) deleted(sid string) {
+	of.t.Helper()
+	for _, q := range of.questions(sid) {
+		if err := of.db.Commit(of.t.Context(), store.Commit{Scope: sid, Writes: []store.Write{{Key: proposal.QuestionKey(sid, q.Question.ID)}}}); err != nil {
+			of.t.Fatal(err)
+		}
+	}
+}
+
+// TestLostQuestionAboutFiles: a case that was asked about, because its files were changed, goes on when the question is gone: what
+// people chose is an entry. Without an answer it is asked again, and nothing runs.
+func TestLostQuestionAboutFiles(t *testing.T) {
+	t.Run("answered", func(t *testing.T) {
+		of, sid, _, asked := resting(t)
+		of.tamper(sid, changed("503"))
+		stop := of.again()
+		of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+		of.choose(sid, of.question(sid), ChooseContinue)
+		<-asked
+		stop()
+		of.deleted(sid)
+		of.again()
+		<-asked
+		if of.shows("rests") || len(of.written(sid, agent.KindQuestion)) != 1 || len(of.written(sid, show.KindOfIntegrity)) != 1 {
+			t.Errorf("shown: %q", of.board.texts())
+		}
+	})
+	t.Run("open", func(t *testing.T) {
+		of, sid, _, asked := resting(t)
+		of.tamper(sid, changed("503"))
+		stop := of.again()
+		of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+		stop()
+		of.deleted(sid)
+		of.again()
+		of.until("people can answer", func() bool { return len(of.questions(sid)) == 1 })
+		select {
+		case <-asked:
+			t.Fatal("the case went on before anybody chose")
+		default:
+		}
+		of.choose(sid, of.question(sid), ChooseContinue)
+		<-asked
+	})
+	t.Run("about other files", func(t *testing.T) {
+		of, sid, _, asked := resting(t)
+		of.tamper(sid, changed("503"))
+		stop := of.again()
+		of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+		stop()
+		of.deleted(sid)
+		of.tamper(sid, changed("504"))
+		of.again()
+		of.until("people are asked again", func() bool { return len(of.questions(sid)) == 2 })
+		of.choose(sid, of.question(sid), ChooseContinue) // the first one is closed
+		<-asked
+	})
 }

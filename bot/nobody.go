@@ -46,12 +46,16 @@ func (d *Desk) close(ctx context.Context, sid string, q inbox.Question, why stri
 
 // retire closes the questions about an earlier state of the case's files, all but
 // the one with the id keep: an answer to one of them says nothing about what the
-// files are now. An answer that was given already is journaled and has no effect.
+// files are now. An answer that was given already is journaled and has no effect. One that the store
+// has lost is put back first, so that it is closed as any other.
 func (h *holder) retire(ctx context.Context, entries []agent.Entry, keep string) error {
 	for _, e := range entries {
 		var q agent.Question
 		if e.Kind != agent.KindQuestion || json.Unmarshal(e.Body, &q) != nil || q.Kind != AskTampered || q.ID == keep {
 			continue
+		}
+		if err := h.people().Store(ctx, q); err != nil {
+			return err
 		}
 		stored, err := inbox.Load(ctx, h.d.o.DB, h.sid, q.ID)
 		if err != nil {

@@ -736,7 +736,7 @@ func TestDrainTakesEachInstructionOnce(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Log: log.Journal("case")}
+	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Feed: log, Log: log.Journal("case")}
 	got, err := p.Drain(ctx)
 	if err != nil || len(got) != 2 || got[0].Text != "it is port 18081, [masked]" {
 		t.Errorf("Drain = %+v, %v", got, err)
@@ -752,7 +752,7 @@ func TestDrainTakesEachInstructionOnce(t *testing.T) {
 func TestQuestion(t *testing.T) {
 	of, a, _, log := starter(t)
 	ctx := context.Background()
-	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Log: log.Journal("case")}
+	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Feed: log, Log: log.Journal("case")}
 	q := agent.Question{ID: "q1", Kind: "extend", Text: "more?", Options: []agent.Option{{Key: "report", Label: "Report"}, {Key: "extend", Label: "Extend"}}, Who: "approvers", Expires: time.Now().Add(time.Minute)}
 	got := make(chan agent.Answer, 1)
 	go func() {
@@ -788,7 +788,7 @@ func TestQuestion(t *testing.T) {
 func TestQuestionEndsByItself(t *testing.T) {
 	of, a, _, log := starter(t)
 	ctx := context.Background()
-	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Log: log.Journal("case")}
+	p := &inbox.People{DB: of.db, SessionID: a.SessionID, Fence: a.Fence, Feed: log, Log: log.Journal("case")}
 	q := agent.Question{ID: "q1", Text: "?", Expires: time.Now().Add(50 * time.Millisecond)}
 	if ans, err := p.Ask(ctx, q); err != nil || ans.Key != "expired" {
 		t.Errorf("silence = %+v, %v", ans, err)

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"ghostbot/agent"
+	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/store"
 	"ghostbot/store/file"
@@ -194,16 +195,7 @@ func TestAskOnce(t *testing.T) {
 		answered <- a
 	}
 	go ask()
-	var stored Question
-	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
-		var err error
-		if stored, err = Load(t.Context(), p.DB, sid, "q1"); err == nil {
-			break
-		}
-		if !errors.Is(err, store.ErrNotFound) || time.Now().After(end) {
-			t.Fatal(err)
-		}
-	}
+	stored := p.waits(t)
 	if err := Answer(t.Context(), p.DB, sid, stored, agent.Answer{Key: "yes", By: "U1"}); err != nil {
 		t.Fatal(err)
 	}
@@ -217,6 +209,89 @@ func TestAskOnce(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"question", "answer"}, j.kinds()); diff != "" {
 		t.Errorf("entries (-want +got):\n%s", diff)
+	}
+}
+
+// TestLostQuestion: what the journal has of a question counts when the store has lost it. An answer that is an entry is found again; without
+// one people can answer, on the message that they see, and no second question is asked.
+func TestLostQuestion(t *testing.T) {
+	yes := agent.Answer{Key: "yes", By: "U1"}
+	for _, c := range []struct {
+		name     string
+		answered bool // and journaled, before it was lost
+		lose     func(p *People, asked store.Value) error
+	}{
+		{"nothing", true, func(*People, store.Value) error { return nil }},
+		{"the value", true, (*People).forget},
+		{"the value, nobody had answered", false, (*People).forget},
+		{"the answer", true, func(p *People, asked store.Value) error {
+			return p.DB.Commit(context.Background(), store.Commit{Scope: sid, Writes: []store.Write{{Key: asked.Key, Data: asked.Data}}})
+		}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			p, j := people(t)
+			q := agent.Question{ID: "q1", Text: "more?", Grants: "yes"}
+			got := make(chan agent.Answer, 1)
+			ask := func() {
+				a, err := p.Ask(context.Background(), q)
+				if err != nil {
+					t.Error(err)
+				}
+				got <- a
+			}
+			answer := func() {
+				stored := p.waits(t)
+				if err := Answer(t.Context(), p.DB, sid, stored, yes); err != nil {
+					t.Error(err)
+				}
+			}
+			go ask()
+			p.waits(t)
+			asked, err := p.DB.Get(t.Context(), proposal.QuestionKey(sid, "q1"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if c.answered {
+				answer()
+				<-got
+			}
+			if err := c.lose(p, asked); err != nil {
+				t.Fatal(err)
+			}
+			if c.answered {
+				go ask()
+			} else {
+				answer()
+			}
+			if a := <-got; a.Key != yes.Key || a.By != yes.By {
+				t.Errorf("answer = %+v", a)
+			}
+			if diff := cmp.Diff([]string{"question", "answer"}, j.kinds()); diff != "" {
+				t.Errorf("entries (-want +got):\n%s", diff)
+			}
+			if stored, err := Load(t.Context(), p.DB, sid, "q1"); err != nil || !stored.Journaled {
+				t.Errorf("stored: %+v, %v", stored, err)
+			}
+		})
+	}
+}
+
+// forget deletes a question.
+func (p *People) forget(v store.Value) error {
+	return p.DB.Commit(context.Background(), store.Commit{Scope: sid, Writes: []store.Write{{Key: v.Key}}})
+}
+
+// waits returns the question that waits for an answer.
+func (p *People) waits(t *testing.T) Question {
+	t.Helper()
+	for end := time.Now().Add(10 * time.Second); ; time.Sleep(time.Millisecond) {
+		q, err := Load(t.Context(), p.DB, sid, "q1")
+		if err == nil && q.Answer == nil {
+			return q
+		}
+		if err != nil && !errors.Is(err, store.ErrNotFound) || time.Now().After(end) {
+			t.Fatal(q, err)
+		}
 	}
 }
 

@@ -41,16 +41,18 @@ func Load(ctx context.Context, db store.DB, sid, id string) (Question, error) {
 
 // Ask implements [agent.People]. The question entry is written in the step that
 // stores the question, the answer entry in the step that marks it read; asking
-// again after a crash finds both.
+// again after a crash finds both, and so it does where the store has lost the question since.
 func (p *People) Ask(ctx context.Context, q agent.Question) (agent.Answer, error) {
-	if err := p.store(ctx, q); err != nil {
+	if err := p.Store(ctx, q); err != nil {
 		return agent.Answer{}, fmt.Errorf("ask %s: %w", q.ID, err)
 	}
 	var got Question
 	err := proposal.WaitFor(ctx, p.DB, p.SessionID, proposal.PollEvery, p.Rests, func() (bool, time.Duration, error) {
 		var left time.Duration
 		var err error
-		got, left, err = p.look(ctx, q)
+		if got, left, err = p.look(ctx, q); errors.Is(err, store.ErrNotFound) {
+			left, err = time.Millisecond, p.Store(ctx, q) // somebody deleted it, which is no answer
+		}
 		return got.Answer != nil, left, err
 	})
 	if err != nil {
@@ -68,16 +70,51 @@ func (p *People) Ask(ctx context.Context, q agent.Question) (agent.Answer, error
 	return *got.Answer, err
 }
 
-func (p *People) store(ctx context.Context, q agent.Question) error {
-	if _, err := Load(ctx, p.DB, p.SessionID, q.ID); !errors.Is(err, store.ErrNotFound) {
-		return err // asked before: err is nil
+// Store makes a question one that people can answer. What the journal has of it counts, whatever the store has lost
+// of that: an answer that is an entry stands, and a question that is one is put back without another.
+func (p *People) Store(ctx context.Context, q agent.Question) error {
+	for {
+		got, err := Load(ctx, p.DB, p.SessionID, q.ID)
+		missing := errors.Is(err, store.ErrNotFound)
+		if err != nil && !missing || got.Journaled {
+			return err
+		}
+		entries, err := p.Feed.Since(0)
+		if err != nil {
+			return err
+		}
+		asked, answer := journaled(entries, q.ID)
+		switch {
+		case answer == nil && !missing:
+			return nil
+		case asked == nil:
+			data, err := json.Marshal(Question{Question: q})
+			if err != nil {
+				return err
+			}
+			_, _, err = p.Log.AppendVia(ctx, "question", q, p.with(q.ID, store.Absent, data))
+			return err
+		}
+		back := Question{Question: *asked, Answer: answer, Journaled: answer != nil}
+		if err := back.put(ctx, p.DB, p.SessionID, p.Fence(), got.version); !conflict(err) {
+			return err // nobody answered meanwhile
+		}
 	}
-	data, err := json.Marshal(Question{Question: q})
-	if err != nil {
-		return err
+}
+
+// journaled is what the journal has of the question with this id.
+func journaled(entries []agent.Entry, id string) (asked *agent.Question, answer *agent.Answer) {
+	for _, e := range entries {
+		var q agent.Question
+		var a agent.AnswerEntry
+		switch {
+		case asked == nil && e.Kind == agent.KindQuestion && json.Unmarshal(e.Body, &q) == nil && q.ID == id:
+			asked = &q
+		case asked != nil && answer == nil && e.Kind == agent.KindAnswer && json.Unmarshal(e.Body, &a) == nil && a.ID == id:
+			answer = &a.Answer
+		}
 	}
-	_, _, err = p.Log.AppendVia(ctx, "question", q, p.with(q.ID, store.Absent, data))
-	return err
+	return asked, answer
 }
 
 // with commits a line together with the question's new value.
