@@ -208,8 +208,7 @@ func (h *holder) begin(ctx context.Context) (resume bool, err error) {
 }
 
 // void makes sure that no old answer counts in a case whose files were copied
-// here from somewhere else: the answers may count there too, so every unfinished
-// proposal is SUPERSEDED and asked again.
+// here from somewhere else: the answers may count there too, so what is unfinished is asked again.
 func (h *holder) void(ctx context.Context) (copied bool, err error) {
 	o := h.d.o
 	if err := h.lostHistory(ctx); err != nil || o.Native == nil {
@@ -219,7 +218,15 @@ func (h *holder) void(ctx context.Context) (copied bool, err error) {
 	if err != nil || native {
 		return false, err
 	}
-	return true, proposal.End(ctx, h.d.o.DB, h.sid, StateSuperseded, "")
+	return true, h.supersede(ctx)
+}
+
+// supersede ends every unfinished proposal, and what people granted by answering a question.
+func (h *holder) supersede(ctx context.Context) error {
+	if err := proposal.End(ctx, h.d.o.DB, h.sid, StateSuperseded, ""); err != nil {
+		return err
+	}
+	return inbox.Void(ctx, h.d.o.DB, h.sid, h.fence())
 }
 
 // lostHistory tells people that the store may have forgotten the last of the case, once
@@ -245,7 +252,7 @@ func (h *holder) lostHistory(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := proposal.End(ctx, h.d.o.DB, h.sid, StateSuperseded, ""); err != nil {
+	if err := h.supersede(ctx); err != nil {
 		return err
 	}
 	if err := thread.Doubt(ctx, o.DB, h.sid, h.fence(), h.log); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"ghostbot/agent"
+	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 	"ghostbot/bot/show"
 	"ghostbot/safeexec"
@@ -171,4 +172,43 @@ func TestLostQuestionAboutFiles(t *testing.T) {
 		of.choose(sid, of.question(sid), ChooseContinue) // the first one is closed
 		<-asked
 	})
+}
+
+// TestLostHistoryEndsGrants: where the store may have lost the last of a case, or its files were copied, an answer that lets commands run
+// without a card lets none run any more: they may have run.
+func TestLostHistoryEndsGrants(t *testing.T) {
+	for _, name := range []string{"lost", "copied"} {
+		t.Run(name, func(t *testing.T) {
+			var bad atomic.Bool
+			q := agent.Question{ID: "sweep", Kind: "sweep", Who: "approvers", Grants: "clean", Commands: [][]string{{"true"}}, Options: []agent.Option{{Key: "skip", Label: "Skip"}, {Key: "clean", Label: "Clean all"}}}
+			of := newOffice(t, func(ctx context.Context, p Parts) error {
+				if _, err := p.People.Ask(ctx, q); err != nil {
+					return err
+				}
+				<-ctx.Done()
+				return context.Cause(ctx)
+			}, func(o *Options) {
+				o.Lost = func(context.Context, string) (string, error) {
+					if name == "lost" && bad.Load() {
+						return "The store was restarted.", nil
+					}
+					return "", nil
+				}
+				o.Native = func(context.Context, string) (bool, error) { return name != "copied" || !bad.Load(), nil }
+				o.Adopt = func(context.Context, string) error { bad.Store(false); return nil }
+			})
+			stop := of.run()
+			sid := of.open("d1")
+			of.until("people are asked", func() bool { return of.shows("question/sweep=") })
+			of.choose(sid, q.ID, "clean")
+			of.until("the answer is an entry", func() bool { return len(of.written(sid, agent.KindAnswer)) == 1 })
+			stop()
+			bad.Store(true)
+			of.again()
+			of.until("it grants nothing", func() bool {
+				got, err := inbox.Load(t.Context(), of.db, sid, q.ID)
+				return err == nil && got.Void && got.Decided()
+			})
+		})
+	}
 }

@@ -213,20 +213,22 @@ func TestAskOnce(t *testing.T) {
 }
 
 // TestLostQuestion: what the journal has of a question counts when the store has lost it. An answer that is an entry is found again; without
-// one people can answer, on the message that they see, and no second question is asked.
+// one people can answer, on the message that they see, and no second question is asked. Whatever they answer lets no command run
+// without a card: another answer may be lost.
 func TestLostQuestion(t *testing.T) {
 	yes := agent.Answer{Key: "yes", By: "U1"}
 	for _, c := range []struct {
 		name     string
 		answered bool // and journaled, before it was lost
 		lose     func(p *People, asked store.Value) error
+		void     bool
 	}{
-		{"nothing", true, func(*People, store.Value) error { return nil }},
-		{"the value", true, (*People).forget},
-		{"the value, nobody had answered", false, (*People).forget},
+		{"nothing", true, func(*People, store.Value) error { return nil }, false},
+		{"the value", true, (*People).forget, true},
+		{"the value, nobody had answered", false, (*People).forget, true},
 		{"the answer", true, func(p *People, asked store.Value) error {
 			return p.DB.Commit(context.Background(), store.Commit{Scope: sid, Writes: []store.Write{{Key: asked.Key, Data: asked.Data}}})
-		}},
+		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p, j := people(t)
@@ -269,7 +271,7 @@ func TestLostQuestion(t *testing.T) {
 			if diff := cmp.Diff([]string{"question", "answer"}, j.kinds()); diff != "" {
 				t.Errorf("entries (-want +got):\n%s", diff)
 			}
-			if stored, err := Load(t.Context(), p.DB, sid, "q1"); err != nil || !stored.Journaled {
+			if stored, err := Load(t.Context(), p.DB, sid, "q1"); err != nil || !stored.Journaled || stored.Void != c.void {
 				t.Errorf("stored: %+v, %v", stored, err)
 			}
 		})
@@ -292,6 +294,40 @@ func (p *People) waits(t *testing.T) Question {
 		if err != nil && !errors.Is(err, store.ErrNotFound) || time.Now().After(end) {
 			t.Fatal(q, err)
 		}
+	}
+}
+
+// TestVoid: a question that grants commands grants none any more, answered or not; of others nothing is written.
+func TestVoid(t *testing.T) {
+	p, _ := people(t)
+	for id, q := range map[string]Question{
+		"open":     {Question: agent.Question{ID: "open", Grants: "clean"}},
+		"answered": {Question: agent.Question{ID: "answered", Grants: "clean"}, Answer: &agent.Answer{Key: "clean", By: "U1"}},
+		"other":    {Question: agent.Question{ID: "other"}},
+	} {
+		if err := q.put(t.Context(), p.DB, sid, p.Fence(), store.Absent); err != nil {
+			t.Fatal(id, err)
+		}
+	}
+	if err := Void(t.Context(), p.DB, sid, p.Fence()+1); !errors.Is(err, store.ErrFenced) {
+		t.Errorf("a former holder: %v", err)
+	}
+	for range 2 {
+		if err := Void(t.Context(), p.DB, sid, p.Fence()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for id, want := range map[string]bool{"open": true, "answered": true, "other": false} {
+		if q, err := Load(t.Context(), p.DB, sid, id); err != nil || q.Void != want || (q.Answer != nil) != (id == "answered") {
+			t.Errorf("%s: %+v, %v", id, q, err)
+		}
+	}
+	q, err := Load(t.Context(), p.DB, sid, "open")
+	if err == nil {
+		err = Answer(t.Context(), p.DB, sid, q, agent.Answer{Key: "clean", By: "U1"})
+	}
+	if q, lerr := Load(t.Context(), p.DB, sid, "open"); err != nil || lerr != nil || !q.Void {
+		t.Errorf("answered after that: %+v, %v, %v", q, err, lerr)
 	}
 }
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"ghostbot/agent"
@@ -18,7 +19,10 @@ type Question struct {
 	Question  agent.Question `json:"question"`
 	Answer    *agent.Answer  `json:"answer,omitempty"`
 	Journaled bool           `json:"journaled"` // the answer entry exists
-	version   store.Version
+	// Void says that the store has lost something of the case since this was asked, maybe another answer: this one lets no
+	// command run without a card of its own.
+	Void    bool `json:"void,omitempty"`
+	version store.Version
 }
 
 // Load reads a stored question.
@@ -95,7 +99,7 @@ func (p *People) Store(ctx context.Context, q agent.Question) error {
 			_, _, err = p.Log.AppendVia(ctx, "question", q, p.with(q.ID, store.Absent, data))
 			return err
 		}
-		back := Question{Question: *asked, Answer: answer, Journaled: answer != nil}
+		back := Question{Question: *asked, Answer: answer, Journaled: answer != nil, Void: true}
 		if err := back.put(ctx, p.DB, p.SessionID, p.Fence(), got.version); !conflict(err) {
 			return err // nobody answered meanwhile
 		}
@@ -190,4 +194,30 @@ func Label(q agent.Question, key string) (label string, ok bool) {
 		}
 	}
 	return "", false
+}
+
+// Void makes the questions of a case let no command run without a card of its own, whatever was or is answered.
+func Void(ctx context.Context, db store.DB, sid string, fence uint64) error {
+	vs, err := db.List(ctx, sid, "question/")
+	if err != nil {
+		return err
+	}
+	for _, v := range vs {
+		for {
+			q, err := Load(ctx, db, sid, strings.TrimPrefix(v.Key.Name, "question/"))
+			if err != nil {
+				return err
+			}
+			if q.Void || q.Question.Grants == "" {
+				break
+			}
+			q.Void = true
+			if err := q.put(ctx, db, sid, fence, q.version); err == nil {
+				break
+			} else if !conflict(err) {
+				return err
+			}
+		}
+	}
+	return nil
 }

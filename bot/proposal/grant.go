@@ -86,6 +86,7 @@ func (a *Approvals) granted(ctx context.Context, want safeexec.Proposal, now tim
 	var q struct {
 		Question agent.Question `json:"question"`
 		Answer   *agent.Answer  `json:"answer"`
+		Void     bool           `json:"void"`
 	}
 	v, err := a.DB.Get(ctx, QuestionKey(a.SessionID, want.Grant))
 	if errors.Is(err, store.ErrNotFound) {
@@ -99,6 +100,8 @@ func (a *Approvals) granted(ctx context.Context, want safeexec.Proposal, now tim
 	}
 	named := slices.ContainsFunc(q.Question.Commands, func(argv []string) bool { return slices.Equal(argv, want.Argv) })
 	switch {
+	case q.Void:
+		return agent.Answer{}, "the store has lost something of the case since the question, and the command may have been answered or started before", nil
 	case q.Answer == nil || q.Question.Grants == "" || q.Answer.Key != q.Question.Grants || q.Answer.By == "":
 		return agent.Answer{}, "nobody answered so that it runs", nil
 	case !named || want.Edited || want.Repeat || len(want.Argv) == 0:

@@ -56,6 +56,7 @@ func TestGrant(t *testing.T) {
 		p     safeexec.Proposal
 		rules access.Rules
 		staff staff
+		void  bool
 	}
 	for _, c := range []struct {
 		name   string
@@ -68,6 +69,7 @@ func TestGrant(t *testing.T) {
 		{"another answer", func(w *world) { w.a.Key = "review" }, "nobody answered"},
 		{"nobody's answer", func(w *world) { w.a.By = "" }, "nobody answered"},
 		{"a question that grants nothing", func(w *world) { w.q.Grants, w.a.Key = "", "" }, "nobody answered"},
+		{"history lost since", func(w *world) { w.void = true }, "the store has lost something"},
 		{"another command", func(w *world) { w.p.Argv = append(w.p.Argv[:6:6], "ghost_b") }, "another command"},
 		{"one word more", func(w *world) { w.p.Argv = append(w.p.Argv[:7:7], "--yes") }, "another command"},
 		{"words joined", func(w *world) { w.p.Argv = []string{strings.Join(w.p.Argv, " ")} }, "another command"},
@@ -96,7 +98,7 @@ func TestGrant(t *testing.T) {
 			}
 			c.change(&w)
 			if w.q != nil {
-				data, _ := json.Marshal(map[string]any{"question": w.q, "answer": w.a})
+				data, _ := json.Marshal(map[string]any{"question": w.q, "answer": w.a, "void": w.void})
 				if _, err := db.Put(t.Context(), QuestionKey(sid, "sweep"), data, store.Absent); err != nil {
 					t.Fatal(err)
 				}
