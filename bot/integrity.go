@@ -71,18 +71,22 @@ func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 		}
 		return h.adopt(ctx, copied)
 	}
-	return h.choose(ctx, entries, s, p.Choices+1, copied)
+	return h.choose(ctx, entries, s, p, copied)
 }
 
-// choose asks, and does what people chose; n makes a second choice another one.
-func (h *holder) choose(ctx context.Context, entries []agent.Entry, s tampered.Found, n int, copied bool) error {
-	q := s.Question(n, h.deciders())
+// choose asks, and does what people chose.
+func (h *holder) choose(ctx context.Context, entries []agent.Entry, s tampered.Found, p tampered.Past, copied bool) error {
+	q := p.Question(s, h.deciders())
 	if err := h.retire(ctx, entries, q.ID); err != nil {
 		return err
 	}
 	a, err := h.people().Ask(ctx, q)
 	if err != nil {
 		return err
+	}
+	if a.By == "" { // a process that closed it died before the entry
+		p.Closed = append(p.Closed, q.ID)
+		return h.choose(ctx, entries, s, p, copied)
 	}
 	note := show.Integrity{Why: s.Why, Choice: a.Key, By: a.By}
 	switch a.Key {
@@ -95,7 +99,7 @@ func (h *holder) choose(ctx context.Context, entries []agent.Entry, s tampered.F
 		}
 		return h.adopt(ctx, copied)
 	case ChooseFresh:
-		if note.Next, err = h.fresh(ctx, n); err != nil {
+		if note.Next, err = h.fresh(ctx, p.Choices+1); err != nil {
 			return err
 		}
 	}

@@ -541,6 +541,40 @@ func TestAnOpenQuestionAboutOtherFilesIsClosed(t *testing.T) {
 	<-asked
 }
 
+// Files that are again as they were when a question about them was closed in nobody's name are asked about again: only a person
+// stops the case.
+func TestFilesThatChangeBackAreAskedAboutAgain(t *testing.T) {
+	of, sid, _, asked := resting(t)
+	v, err := of.db.Get(context.Background(), sessionKey(sid))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := func([]byte) []byte { return changed("503")(v.Data) }
+	of.tamper(sid, bad)
+	stop := of.again()
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+	stop()
+	of.tamper(sid, func([]byte) []byte { return v.Data })
+	stop = of.again()
+	<-asked
+	stop()
+	for range 2 { // the second time it is the same question
+		of.tamper(sid, bad)
+		stop = of.again()
+		of.until("people are asked again", func() bool { return of.shows("question/tampered-2-") })
+		stop()
+	}
+	of.again()
+	of.choose(sid, of.question(sid), ChooseContinue)
+	<-asked
+	of.tamper(sid, bad)
+	of.again()
+	of.until("a second choice is another one", func() bool { return of.shows("question/tampered-3-") })
+	if qs := of.questions(sid); len(qs) != 3 {
+		t.Errorf("%d questions, want three: %+v", len(qs), qs)
+	}
+}
+
 // The entries that resuming writes do not make up for the end that was cut off.
 func TestCutJournalsStaySuspicious(t *testing.T) {
 	of, sid, _, asked := resting(t)

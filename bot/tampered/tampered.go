@@ -40,6 +40,7 @@ type Past struct {
 	Choices   int
 	Last      show.Integrity
 	Open      agent.Question // asked since the last choice
+	Closed    []string       // ids of questions that were closed in nobody's name
 }
 
 // PastOf reads it off the entries of a case.
@@ -54,8 +55,24 @@ func PastOf(entries []agent.Entry) (p Past) {
 		if e.Kind == agent.KindQuestion && json.Unmarshal(e.Body, &q) == nil && q.Kind == Kind {
 			p.Open = q
 		}
+		var a agent.AnswerEntry
+		if e.Kind == agent.KindAnswer && json.Unmarshal(e.Body, &a) == nil && a.By == "" {
+			p.Closed = append(p.Closed, a.ID)
+		}
 	}
 	return p
+}
+
+// Question asks about what was found. It is another one after each choice, and after each earlier one about the same files that was
+// closed because they were others meanwhile.
+func (p Past) Question(s Found, who string) agent.Question {
+	n := p.Choices + 1
+	for _, id := range p.Closed {
+		if strings.HasSuffix(id, "-"+s.State()) {
+			n++
+		}
+	}
+	return s.Question(n, who)
 }
 
 // Found is what is wrong with the files of a case, and what they are.
@@ -117,7 +134,7 @@ const (
 	after  = ". The journals verify, and nothing runs until somebody chooses."
 )
 
-// Question asks about what was found; n makes a second choice another one.
+// Question asks about what was found; n makes a later one another.
 func (s Found) Question(n int, who string) agent.Question {
 	return agent.Question{ID: fmt.Sprintf("tampered-%d-%s", n, s.State()), Kind: Kind, Text: before + strings.Join(s.Why, "; ") + after, Options: Options(), Who: who}
 }
