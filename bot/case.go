@@ -218,15 +218,7 @@ func (h *holder) void(ctx context.Context) (copied bool, err error) {
 	if err != nil || native {
 		return false, err
 	}
-	return true, h.supersede(ctx)
-}
-
-// supersede ends every unfinished proposal, and what people granted by answering a question.
-func (h *holder) supersede(ctx context.Context) error {
-	if err := proposal.End(ctx, h.d.o.DB, h.sid, StateSuperseded, ""); err != nil {
-		return err
-	}
-	return inbox.Void(ctx, h.d.o.DB, h.sid, h.fence())
+	return true, inbox.Void(ctx, o.DB, h.sid, h.fence())
 }
 
 // lostHistory tells people that the store may have forgotten the last of the case, once
@@ -252,7 +244,7 @@ func (h *holder) lostHistory(ctx context.Context) error {
 			return err
 		}
 	}
-	if err := h.supersede(ctx); err != nil {
+	if err := inbox.Void(ctx, o.DB, h.sid, h.fence()); err != nil {
 		return err
 	}
 	if err := thread.Doubt(ctx, o.DB, h.sid, h.fence(), h.log); err != nil {

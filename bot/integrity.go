@@ -66,7 +66,7 @@ func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 	}
 	s.Settled(p, copied)
 	if len(s.Why) == 0 {
-		if err := h.retire(ctx, entries, ""); err != nil {
+		if err := h.people().Retire(ctx, entries, AskTampered, ""); err != nil {
 			return err
 		}
 		return h.adopt(ctx, copied)
@@ -77,7 +77,7 @@ func (h *holder) vet(ctx context.Context, resume, copied bool) error {
 // choose asks, and does what people chose.
 func (h *holder) choose(ctx context.Context, entries []agent.Entry, s tampered.Found, p tampered.Past, copied bool) error {
 	q := p.Question(s, h.deciders())
-	if err := h.retire(ctx, entries, q.ID); err != nil {
+	if err := h.people().Retire(ctx, entries, AskTampered, q.ID); err != nil {
 		return err
 	}
 	a, err := h.people().Ask(ctx, q)

@@ -2,10 +2,8 @@ package bot
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 
-	"ghostbot/agent"
 	"ghostbot/bot/inbox"
 	"ghostbot/bot/proposal"
 )
@@ -30,46 +28,8 @@ func (d *Desk) Unanswered(ctx context.Context, sid, id, why string) error {
 		if q.Answer != nil || q.Question.Kind == AskTampered {
 			return nil
 		}
-		if err := d.close(ctx, sid, q, why); err == nil || !conflict(err) {
+		if err := inbox.Close(ctx, d.o.DB, sid, q, why); err == nil || !conflict(err) {
 			return err
 		}
 	}
-}
-
-func (d *Desk) close(ctx context.Context, sid string, q inbox.Question, why string) error {
-	now, err := d.o.DB.Now(ctx)
-	if err != nil {
-		return err
-	}
-	return inbox.Answer(ctx, d.o.DB, sid, q, agent.Answer{Key: agent.AnswerExpired, Text: why, At: now})
-}
-
-// retire closes the questions about an earlier state of the case's files, all but
-// the one with the id keep: an answer to one of them says nothing about what the
-// files are now. An answer that was given already is journaled and has no effect. One that the store
-// has lost is put back first, so that it is closed as any other.
-func (h *holder) retire(ctx context.Context, entries []agent.Entry, keep string) error {
-	for _, e := range entries {
-		var q agent.Question
-		if e.Kind != agent.KindQuestion || json.Unmarshal(e.Body, &q) != nil || q.Kind != AskTampered || q.ID == keep {
-			continue
-		}
-		if err := h.people().Store(ctx, q); err != nil {
-			return err
-		}
-		stored, err := inbox.Load(ctx, h.d.o.DB, h.sid, q.ID)
-		if err != nil {
-			return err
-		}
-		if stored.Answer == nil {
-			err = h.d.close(ctx, h.sid, stored, "the files are not any more as they were when this was asked")
-		}
-		if err != nil && !conflict(err) {
-			return err
-		}
-		if _, err := h.people().Ask(ctx, q); err != nil { // it has an answer: this journals it
-			return err
-		}
-	}
-	return nil
 }

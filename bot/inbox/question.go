@@ -196,8 +196,12 @@ func Label(q agent.Question, key string) (label string, ok bool) {
 	return "", false
 }
 
-// Void makes the questions of a case let no command run without a card of its own, whatever was or is answered.
+// Void makes no old answer count: it ends every unfinished proposal as SUPERSEDED, and the questions of the case let no command run
+// without a card of its own, whatever was or is answered.
 func Void(ctx context.Context, db store.DB, sid string, fence uint64) error {
+	if err := proposal.End(ctx, db, sid, proposal.StateSuperseded, ""); err != nil {
+		return err
+	}
 	vs, err := db.List(ctx, sid, "question/")
 	if err != nil {
 		return err
@@ -217,6 +221,45 @@ func Void(ctx context.Context, db store.DB, sid string, fence uint64) error {
 			} else if !conflict(err) {
 				return err
 			}
+		}
+	}
+	return nil
+}
+
+// Close answers q in nobody's name, and says why.
+func Close(ctx context.Context, db store.DB, sid string, q Question, why string) error {
+	now, err := db.Now(ctx)
+	if err != nil {
+		return err
+	}
+	return Answer(ctx, db, sid, q, agent.Answer{Key: agent.AnswerExpired, Text: why, At: now})
+}
+
+// Retire closes the questions of a kind about an earlier state of the case's files, all but
+// the one with the id keep: an answer to one of them says nothing about what the
+// files are now. An answer that was given already is journaled and has no effect. One that the store
+// has lost is put back first, so that it is closed as any other.
+func (p *People) Retire(ctx context.Context, entries []agent.Entry, kind, keep string) error {
+	for _, e := range entries {
+		var q agent.Question
+		if e.Kind != agent.KindQuestion || json.Unmarshal(e.Body, &q) != nil || q.Kind != kind || q.ID == keep {
+			continue
+		}
+		if err := p.Store(ctx, q); err != nil {
+			return err
+		}
+		stored, err := Load(ctx, p.DB, p.SessionID, q.ID)
+		if err != nil {
+			return err
+		}
+		if stored.Answer == nil {
+			err = Close(ctx, p.DB, p.SessionID, stored, "the files are not any more as they were when this was asked")
+		}
+		if err != nil && !conflict(err) {
+			return err
+		}
+		if _, err := p.Ask(ctx, q); err != nil { // it has an answer: this journals it
+			return err
 		}
 	}
 	return nil
