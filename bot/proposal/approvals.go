@@ -41,31 +41,21 @@ type Approvals struct {
 	Rests     Rests            // may be nil: a wait lasts until there is an answer
 }
 
-// new is the stored form of a proposal in its first state.
-func (a *Approvals) new(ctx context.Context, p safeexec.Proposal, state string) (data []byte, err error) {
+// new is the stored form of a proposal that nobody has answered.
+func (a *Approvals) new(ctx context.Context, p safeexec.Proposal) (data []byte, err error) {
 	now, err := a.DB.Now(ctx)
 	if err != nil {
 		return nil, err
 	}
-	s := Stored{Proposal: p, State: state, Created: now, Needed: a.Access.Needed(p.Class.String(), p.Rule)}
-	if state != StatePending {
-		s.At = now
-	}
-	return json.Marshal(s)
+	return json.Marshal(Stored{Proposal: p, State: StatePending, Created: now, Needed: a.Access.Needed(p.Class.String(), p.Rule)})
 }
 
-// lost ends a proposal that the store does not have. It was stored with its entry, so that it is lost, and an answer to
-// it may be lost with it: no other one may count on the card that people see. It is nobody's denial: the gate proposes the
-// command anew, with another id.
-func (a *Approvals) lost(ctx context.Context, p safeexec.Proposal) error {
-	data, err := a.new(ctx, p, StateSuperseded)
-	if err != nil {
-		return err
-	}
-	if _, _, err := a.DB.Once(ctx, Key(a.SessionID, p.ID), data); err != nil {
-		return fmt.Errorf("store proposal: %w", err)
-	}
-	return nil
+// lost is the answer to a proposal that the store does not have. It was stored with its entry, so that it is lost, and an answer to
+// it may be lost with it: it is not stored again, because no other one may count on the card that people see. It is nobody's
+// denial: the gate proposes the command anew, with another id.
+func lost() safeexec.Decision {
+	d, _ := Stored{State: StateSuperseded}.Decision()
+	return d
 }
 
 // Append writes an entry of the gate. A RISKY command is stored in the very step
@@ -85,7 +75,7 @@ func (a *Approvals) Append(ctx context.Context, kind string, body any) (n uint64
 		c := store.Commit{Scope: a.SessionID, Fence: a.Fence(), Lines: []store.Line{l}}
 		if ok {
 			p.AuditID, p.ID = fmt.Sprintf("%s_%03d", a.SessionID, l.N), l.Hash[:min(32, len(l.Hash))]
-			data, err := a.new(ctx, p, StatePending)
+			data, err := a.new(ctx, p)
 			if err != nil {
 				return err
 			}
@@ -119,7 +109,7 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 		var ok bool
 		var err error
 		if d, left, ok, err = a.look(ctx, p.ID, &seen); errors.Is(err, store.ErrNotFound) {
-			left, err = time.Millisecond, a.lost(ctx, p)
+			d, ok, err = lost(), true, nil
 		}
 		return ok, left, err
 	})
@@ -129,12 +119,10 @@ func (a *Approvals) Ask(ctx context.Context, p safeexec.Proposal) (d safeexec.De
 	return d, err
 }
 
-// offer makes people able to answer p, unless the rules refuse it without asking.
+// offer makes people able to answer p, unless the rules refuse it without asking, or it is lost.
 func (a *Approvals) offer(ctx context.Context, p safeexec.Proposal) (d safeexec.Decision, refused bool, err error) {
 	if _, err := a.DB.Get(ctx, Key(a.SessionID, p.ID)); errors.Is(err, store.ErrNotFound) {
-		if err := a.lost(ctx, p); err != nil {
-			return d, false, err
-		}
+		return lost(), true, nil
 	} else if err != nil {
 		return d, false, fmt.Errorf("read proposal: %w", err)
 	}
