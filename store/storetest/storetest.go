@@ -22,7 +22,7 @@ type Factory func(t *testing.T, clients int) []store.DB
 
 // Options describe what stores may differ in.
 type Options struct {
-	// TTL is a lease time that lets a test wait for its end. 0: 300 ms.
+	// TTL is a lease time that lets a test wait for its end. 0: 500 ms.
 	TTL time.Duration
 	// Sleep lets the store's clock pass by d. nil: time.Sleep.
 	Sleep func(d time.Duration)
@@ -47,7 +47,7 @@ type suite struct {
 // Run runs the whole suite.
 func Run(t *testing.T, factory Factory, o Options) {
 	if o.TTL == 0 {
-		o.TTL = 300 * time.Millisecond
+		o.TTL = 500 * time.Millisecond
 	}
 	if o.Sleep == nil {
 		o.Sleep = time.Sleep
