@@ -113,7 +113,7 @@ func TestForgottenCaseThatDoesNotVerify(t *testing.T) {
 // emptied is a store that has forgotten a lease once, and does not say at first whether it has the case.
 type emptied struct {
 	store.DB
-	sid          string
+	key          atomic.Pointer[store.Key] // of the case, once it is known
 	gone, silent atomic.Bool
 }
 
@@ -134,7 +134,7 @@ func (e *emptied) Regain(ctx context.Context, l store.Lease) (store.Lease, error
 }
 
 func (e *emptied) Get(ctx context.Context, k store.Key) (store.Value, error) {
-	if k == record.Key(e.sid) && !e.gone.Load() && e.silent.Swap(false) {
+	if key := e.key.Load(); key != nil && k == *key && !e.gone.Load() && e.silent.Swap(false) {
 		return store.Value{}, store.ErrUnavailable
 	}
 	return e.DB.Get(ctx, k)
@@ -153,7 +153,8 @@ func TestForgottenCaseWhileAway(t *testing.T) {
 	of.run()
 	sid := of.open("a")
 	of.dormant(1)
-	db.sid = sid
+	key := record.Key(sid)
+	db.key.Store(&key)
 	info, err := of.desk.Case(context.Background(), sid)
 	if err != nil {
 		t.Fatal(err)
