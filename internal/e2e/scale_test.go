@@ -225,6 +225,26 @@ func (m *watched) counts() (sent, inner int, by string) {
 	return m.sent, m.inner, strings.Join(parts, ", ")
 }
 
+// calm waits until nothing was sent for a while: what is left to be done of a case that was closed is
+// none of the next one's.
+func (m *watched) calm(l *lab) {
+	l.t.Helper()
+	last, since := -1, time.Now()
+	l.until(20*time.Second, "nothing is sent any more", func() bool {
+		if n, _, _ := m.counts(); n != last {
+			last, since = n, time.Now()
+		}
+		return time.Since(since) > 200*time.Millisecond
+	})
+}
+
+// reset begins to count anew.
+func (m *watched) reset() {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.sent, m.inner, m.turn, m.out, m.by = 0, 0, 0, 0, map[string]int{}
+}
+
 // steady is what was sent from the first turn to the last outcome: without opening and end.
 func (m *watched) steady() int {
 	m.mu.Lock()
@@ -253,11 +273,15 @@ func (s *scale) turns(b *testing.B) {
 	what := "checkout.example.com is slow"
 	f.command("dns", f.approver(0), "/ghost investigate warm.example.com is slow") // the scripts are known afterwards
 	f.report("dns", "warm.example.com")
-	m, calls := watch(b, r), allCalls(r)
+	m := watch(b, r)
+	m.calm(f.lab)
+	m.reset()
+	calls := allCalls(r)
 	f.command("incidents", f.approver(0), "/ghost investigate "+what)
 	f.report("incidents", what)
 	sid := f.sid("incidents", what)
 	f.closed(sid)
+	m.calm(f.lab)
 	sent, _, by := m.counts()
 	m.conn.Close()
 	safe := len(readCase(b, f.journal(sid)).intents)
