@@ -124,14 +124,21 @@ func (of *office) deleted(sid string) {
 	}
 }
 
+// disputed is a case whose files were changed while nobody carried it, and that people are asked about.
+func disputed(t *testing.T) (of *office, sid string, asked chan safeexec.Proposal, stop func()) {
+	t.Helper()
+	of, sid, _, asked = resting(t)
+	of.tamper(sid, changed("503"))
+	stop = of.again()
+	of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+	return of, sid, asked, stop
+}
+
 // TestLostQuestionAboutFiles: a case that was asked about, because its files were changed, goes on when the question is gone: what
 // people chose is an entry. Without an answer it is asked again, and nothing runs.
 func TestLostQuestionAboutFiles(t *testing.T) {
 	t.Run("answered", func(t *testing.T) {
-		of, sid, _, asked := resting(t)
-		of.tamper(sid, changed("503"))
-		stop := of.again()
-		of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+		of, sid, asked, stop := disputed(t)
 		of.choose(sid, of.question(sid), ChooseContinue)
 		<-asked
 		stop()
@@ -143,10 +150,7 @@ func TestLostQuestionAboutFiles(t *testing.T) {
 		}
 	})
 	t.Run("open", func(t *testing.T) {
-		of, sid, _, asked := resting(t)
-		of.tamper(sid, changed("503"))
-		stop := of.again()
-		of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+		of, sid, asked, stop := disputed(t)
 		stop()
 		of.deleted(sid)
 		of.again()
@@ -160,10 +164,7 @@ func TestLostQuestionAboutFiles(t *testing.T) {
 		<-asked
 	})
 	t.Run("about other files", func(t *testing.T) {
-		of, sid, _, asked := resting(t)
-		of.tamper(sid, changed("503"))
-		stop := of.again()
-		of.until("people are asked", func() bool { return of.shows("question/tampered-1-") })
+		of, sid, asked, stop := disputed(t)
 		stop()
 		of.deleted(sid)
 		of.tamper(sid, changed("504"))

@@ -44,6 +44,20 @@ func (o *outage) Get(ctx context.Context, k store.Key) (store.Value, error) {
 	return o.DB.Get(ctx, k)
 }
 
+// bubble runs test in fake time, with a store of files.
+func bubble(t *testing.T, test func(t *testing.T, files store.DB)) {
+	t.Helper()
+	dir := t.TempDir()
+	synctest.Test(t, func(t *testing.T) {
+		files, err := file.Open(dir, file.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer files.Close()
+		test(t, files)
+	})
+}
+
 // stores makes a proposal that people can answer, as [Approvals.Append] does.
 func (a *Approvals) stores(t *testing.T, p safeexec.Proposal) {
 	t.Helper()
@@ -71,13 +85,7 @@ func TestOutageIsNoAnswer(t *testing.T) {
 		{"longer than the lease", 0, 5 * time.Minute, 8 * time.Second, 0, context.DeadlineExceeded},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				files, err := file.Open(dir, file.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer files.Close()
+			bubble(t, func(t *testing.T, files store.DB) {
 				db := &outage{DB: files}
 				a := &Approvals{DB: db, SessionID: "ghost_20260314_104512", Access: access.Rules{Approvers: []string{"U1"}}, Fence: func() uint64 { return 0 }}
 				p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: "ghost_20260314_104512_001", Class: safeexec.Risky, Expires: time.Now().Add(time.Hour)}
@@ -123,13 +131,7 @@ func TestLostIsAskedAnew(t *testing.T) {
 		{"with a grant", 0, "sweep"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			dir := t.TempDir()
-			synctest.Test(t, func(t *testing.T) {
-				db, err := file.Open(dir, file.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer db.Close()
+			bubble(t, func(t *testing.T, db store.DB) {
 				a := &Approvals{DB: db, SessionID: sid, Access: access.Rules{Approvers: []string{"U1"}}, People: staff{}, Shell: &lines{}, Fence: func() uint64 { return 0 }}
 				p := safeexec.Proposal{ID: "0123456789abcdef0123456789abcdef", AuditID: sid + "_001", Argv: []string{"true"}, Class: safeexec.Risky, Grant: c.grant, Expires: time.Now().Add(time.Hour)}
 				q, err := json.Marshal(map[string]any{"question": agent.Question{Grants: "clean", Commands: [][]string{p.Argv}}, "answer": agent.Answer{Key: "clean", By: "U1", At: time.Now()}})
@@ -179,13 +181,7 @@ func TestWaitsByTheClockOfTheStore(t *testing.T) {
 	for _, off := range []time.Duration{0, -10 * time.Minute, 10 * time.Minute} {
 		for _, patience := range []time.Duration{0, 2 * time.Minute} {
 			t.Run(fmt.Sprint(off, " ", patience), func(t *testing.T) {
-				dir := t.TempDir()
-				synctest.Test(t, func(t *testing.T) {
-					files, err := file.Open(dir, file.Options{})
-					if err != nil {
-						t.Fatal(err)
-					}
-					defer files.Close()
+				bubble(t, func(t *testing.T, files store.DB) {
 					db := &apart{DB: files, off: off}
 					a := &Approvals{DB: db, SessionID: "ghost_20260314_104512", Access: access.Rules{Approvers: []string{"U1"}}, Fence: func() uint64 { return 0 }}
 					began := time.Now()
